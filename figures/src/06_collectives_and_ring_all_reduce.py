@@ -1,4 +1,4 @@
-"""The pictures of notebook 06: each collective before and after, gradients reduced, the ring's steps, three reductions.
+"""The pictures of chapter 06: collectives before and after, gradients reduced, the ring, overlap.
 
 Their contents come from runs on the virtual cluster.
 Run it from anywhere: python figures/src/06_collectives_and_ring_all_reduce.py
@@ -10,13 +10,14 @@ from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.patches import Rectangle
 
 import distlab  # noqa: F401  (selects the course's Keras before anything can import TensorFlow)
-from distlab import collectives, draw
-from distlab.draw import HATCHES, INK, MARKERS, QUIET, RANK_COLOURS, arrow, box, canvas, label, row, tint
+from distlab import collectives, costs, draw
+from distlab.draw import HATCHES, INK, RANK_COLOURS, arrow, box, canvas, label, row, tint
 from distlab.simulate import Contributions, Network, Rank, World
 
 FOLDER = Path(__file__).parents[1]
@@ -31,7 +32,6 @@ class Collective:
     name: str
     program: Program
     gives: str
-    root: bool = False
 
     @property
     def title(self) -> str:
@@ -40,14 +40,14 @@ class Collective:
 
 
 COLLECTIVES = (
-    Collective("broadcast", collectives.broadcast, "the root's array\nto every rank", root=True),
-    Collective("reduce", collectives.reduce, "the sum of all arrays\nto the root", root=True),
-    Collective("scatter", collectives.scatter, "one chunk of the\nroot's to each rank", root=True),
-    Collective("gather", collectives.gather, "every rank's chunk\nto the root", root=True),
-    Collective("all_gather", collectives.all_gather, "every rank's chunk\nto every rank"),
-    Collective("reduce_scatter", collectives.reduce_scatter, "one chunk of the\nsum to each rank"),
-    Collective("all_reduce", collectives.ring_all_reduce, "the sum of all arrays\nto every rank"),
-    Collective("all_to_all", collectives.all_to_all, "chunk j of rank i\nto rank j"),
+    Collective("broadcast", collectives.broadcast, "the root's array to every rank"),
+    Collective("reduce", collectives.reduce, "the sum of all arrays to the root"),
+    Collective("scatter", collectives.scatter, "one chunk of the root's to each rank"),
+    Collective("gather", collectives.gather, "every rank's chunk to the root"),
+    Collective("all_gather", collectives.all_gather, "every rank's chunk to every rank"),
+    Collective("reduce_scatter", collectives.reduce_scatter, "one chunk of the sum to each rank"),
+    Collective("all_reduce", collectives.ring_all_reduce, "the sum of all arrays to every rank"),
+    Collective("all_to_all", collectives.all_to_all, "chunk j of rank i to rank j"),
 )
 
 
@@ -92,44 +92,41 @@ def _rows(shares: Sequence[np.ndarray | None], numbers: Sequence[np.ndarray | No
     return rows
 
 
-CELL, CELL_HEIGHT, CELL_GAP, ROW_PITCH = 0.56, 0.38, 0.06, 0.48
-TOP = 2.42  # the upper edge of the first rank's row
-LEFT_OF_BEFORE, LEFT_OF_AFTER = 0.86, 4.64
+CELL, CELL_HEIGHT, CELL_GAP = 0.34, 0.22, 0.03
+GRID = RANKS * CELL + (RANKS - 1) * CELL_GAP  # the width of what all ranks hold
+PANEL_WIDTH, PANEL_HEIGHT = 3.78, 1.5
+LEFT_OF_BEFORE, BETWEEN = 0.5, 0.3
 
 
-def one_collective(folder: Path, collective: Collective) -> None:
-    """The common template: on the left what each rank holds before, on the right what it holds after."""
-    before, after = before_and_after(collective)
-    figure, axes = canvas(7.2, 3.15)
-    _holdings(axes, LEFT_OF_BEFORE, "before", before, "chunk")
-    _holdings(axes, LEFT_OF_AFTER, "after", after, "from" if collective.name == "all_to_all" else "chunk")
-    for rank in range(RANKS):
-        middle = TOP - rank * ROW_PITCH - CELL_HEIGHT / 2
-        style = {"color": RANK_COLOURS[rank], "marker": MARKERS[rank], "linestyle": "", "markersize": 6}
-        axes.plot([0.16], [middle], **style)
-        name = f"rank {rank}\nroot" if collective.root and rank == 0 else f"rank {rank}"
-        label(axes, (0.27, middle), name, ha="left")
-    middle = TOP - (RANKS * ROW_PITCH - 0.1) / 2
-    centre = (LEFT_OF_BEFORE + 4 * CELL + 3 * CELL_GAP + LEFT_OF_AFTER) / 2
-    arrow(axes, (centre - 0.5, middle), (centre + 0.5, middle))
-    label(axes, (centre, middle + 0.2), collective.title, fontweight="bold", fontsize=10)
-    label(axes, (centre, middle - 0.26), collective.gives, fontsize=8)
-    label(axes, (0.1, 0.17), _legend(before, after), ha="left", color="#5A5A5A", fontsize=8)
-    draw.save(
-        figure,
-        folder / f"06_{collective.name}.svg",
-        f"{collective.title.capitalize()} on four ranks: {_one_line(collective.gives)}. Before: {_in_words(before)}. "
-        f"After: {_in_words(after)}.",
-    )
+def all_collectives(folder: Path) -> None:
+    """A panel for each: on the left what each rank (row) holds of each chunk (column) before, on the right after."""
+    lines = -(-len(COLLECTIVES) // 2)
+    figure, axes = canvas(2 * PANEL_WIDTH, lines * PANEL_HEIGHT + 0.25)
+    described = ["Collectives on four ranks, a row for each rank and a column for each chunk, before and after."]
+    for number, collective in enumerate(COLLECTIVES):
+        left, top = number % 2 * PANEL_WIDTH, (lines - number // 2) * PANEL_HEIGHT + 0.2
+        before, after = before_and_after(collective)
+        label(axes, (left + 0.1, top - 0.12), collective.title, ha="left", fontweight="bold")
+        first = left + LEFT_OF_BEFORE
+        _holdings(axes, first, top - 0.28, before)
+        _holdings(axes, first + GRID + BETWEEN, top - 0.28, after)
+        middle = top - 0.28 - (RANKS * (CELL_HEIGHT + CELL_GAP) - CELL_GAP) / 2
+        arrow(axes, (first + GRID + 0.05, middle), (first + GRID + BETWEEN - 0.05, middle))
+        for rank in range(RANKS):
+            y = top - 0.28 - rank * (CELL_HEIGHT + CELL_GAP) - CELL_HEIGHT / 2
+            label(axes, (left + 0.27, y), f"rank {rank}", fontsize=8)
+        described.append(f"{collective.title.capitalize()}: {collective.gives}. Before: {_in_words(before)}. ")
+        described[-1] += f"After: {_in_words(after)}."
+    text = "rank 0 has ones, rank 1 tens, rank 2 hundreds, rank 3 thousands; dotted: nothing"
+    label(axes, (0.1, 0.1), text, ha="left", color="#5A5A5A", fontsize=8)
+    draw.save(figure, folder / "06_collectives.svg", " ".join(described))
 
 
-def _holdings(axes: Axes, left: float, title: str, rows: Rows, column: str) -> None:
-    label(axes, (left, TOP + 0.5), title, ha="left", fontweight="bold")
-    for chunk in range(RANKS):
-        x = left + chunk * (CELL + CELL_GAP)
-        label(axes, (x + CELL / 2, TOP + 0.18), f"{column} {chunk}", fontsize=8, color="#5A5A5A")
-        for rank, cells in enumerate(rows):
-            _draw_cell(axes, (x, TOP - rank * ROW_PITCH - CELL_HEIGHT), cells[chunk])
+def _holdings(axes: Axes, left: float, top: float, rows: Rows) -> None:
+    for rank, cells in enumerate(rows):
+        for chunk, cell in enumerate(cells):
+            y = top - rank * (CELL_HEIGHT + CELL_GAP) - CELL_HEIGHT
+            _draw_cell(axes, (left + chunk * (CELL + CELL_GAP), y), cell)
 
 
 def _draw_cell(axes: Axes, corner: tuple[float, float], cell: Cell | None) -> None:
@@ -145,22 +142,9 @@ def _draw_cell(axes: Axes, corner: tuple[float, float], cell: Cell | None) -> No
         axes.add_patch(Rectangle(*area, fill=False, edgecolor=pale, hatch=HATCHES[rank], linewidth=0))
     edge = RANK_COLOURS[cell.ranks[0]] if len(cell.ranks) == 1 else INK
     axes.add_patch(Rectangle(corner, CELL, CELL_HEIGHT, fill=False, edgecolor=edge, linewidth=1.2))
-    ground = {"facecolor": "white", "edgecolor": "none", "pad": 1.2, "alpha": 0.9}
-    label(axes, (corner[0] + CELL / 2, corner[1] + CELL_HEIGHT / 2), str(cell.number), bbox=ground)
-
-
-def _legend(before: Rows, after: Rows) -> str:
-    """What the numbers, colours and dotted frames mean; only what the picture shows."""
-    cells = [cell for rows in (before, after) for of_rank in rows for cell in of_rank]
-    owners = {rank for cell in cells if cell for rank in cell.ranks}
-    parts = ["colour and hatch: whose number it is"]
-    if len(owners) > 1:
-        parts = ["rank 0 has ones, rank 1 tens, rank 2 hundreds, rank 3 thousands"]
-    if any(cell and len(cell.ranks) > 1 for cell in cells):
-        parts[0] += ": digits and colours show who is in a sum"
-    if None in cells:
-        parts.append("dotted: nothing")
-    return "; ".join(parts)
+    ground = {"facecolor": "white", "edgecolor": "none", "pad": 0.6, "alpha": 0.9}
+    middle = (corner[0] + CELL / 2, corner[1] + CELL_HEIGHT / 2)
+    label(axes, middle, str(cell.number), fontsize=8, bbox=ground)
 
 
 def _in_words(rows: Rows) -> str:
@@ -168,10 +152,6 @@ def _in_words(rows: Rows) -> str:
     if len(set(texts)) == 1:
         return f"every rank holds {texts[0]}"
     return "; ".join(f"rank {rank} holds {text}" for rank, text in enumerate(texts))
-
-
-def _one_line(text: str) -> str:
-    return text.replace("\n", " ")
 
 
 SHARDS = ((1.0, 1.0), (1.0, 2.0), (2.0, 2.0), (1.0, 3.0))  # the x of each replica; the y are 3x
@@ -231,118 +211,72 @@ def _signed(value: float) -> str:
     return f"{value:g}".replace("-", "−")
 
 
-ENLARGED = 1.25
+ENLARGED = 1.25  # half a run is narrow, and the strip's smallest text has 6.5 points
 
 
 def ring_steps(folder: Path) -> None:
-    """The two halves of the ring all-reduce as step strips of one run."""
+    """The first half of the ring all-reduce as a step strip, shown larger than it was drawn."""
     traced = draw.trace(collectives.ring_all_reduce, RANKS)
-    described = traced.describe()
-    halves = {
-        "reduce_scatter": (0, "Reduce-scatter, the first half of the ring all-reduce: sums grow as they travel."),
-        "all_gather": (RANKS - 1, "All-gather, the second half of the ring all-reduce: finished chunks travel on."),
-    }
-    for name, (start, title) in halves.items():
-        steps = list(range(start, start + RANKS))
-        figure = traced.strip(steps)
-        texts = [
-            text for step, text in re.findall(r"(?=Step (\d+))(Step [^.]*\.)", described) if int(step) in steps[1:]
-        ]
-        file = folder / f"06_ring_{name}_steps.svg"
-        draw.save(figure, file, " ".join([title, *texts]))
-        _enlarge(file)
+    described = re.findall(r"Step \d+[^.]*\.", traced.describe())[: RANKS - 1]
+    title = "Reduce-scatter, the first half of the ring all-reduce: sums grow as they travel."
+    file = folder / "06_ring_reduce_scatter_steps.svg"
+    draw.save(traced.strip(range(RANKS)), file, " ".join([title, *described]))
+
+    def enlarged(size: re.Match[str]) -> str:
+        return f'{size[1]}="{ENLARGED * float(size[2]):.6f}pt"'
+
+    file.write_text(re.sub(r'(width|height)="([\d.]+)pt"', enlarged, file.read_text(), count=2))
 
 
-def _enlarge(file: Path) -> None:
-    """Show a picture larger than it was drawn: half a run is narrow, and the strip's smallest text has 6.5 points."""
-    text = file.read_text()
-    size = re.search(r'width="([\d.]+)pt" height="([\d.]+)pt"', text)
-    width, height = (ENLARGED * float(points) for points in size.groups())
-    file.write_text(text.replace(size[0], f'width="{width:.6f}pt" height="{height:.6f}pt"', 1))
-
-
-REDUCTIONS = {
-    "ReductionToOneDevice": collectives.naive_all_reduce,
-    "HierarchicalCopyAllReduce": collectives.tree_all_reduce,
-    "NcclAllReduce (ring)": collectives.ring_all_reduce,
+GRADIENTS, BACKWARD = 48, 125  # how many, and the microseconds of the backward pass for each
+BYTES, OVERLAP_RANKS = 50_000, 8
+NETWORK = Network(latency=5e-6, seconds_per_byte=1e-9)
+WAYS = {
+    GRADIENTS: "one all-reduce after the backward pass",
+    1: "one all-reduce for each gradient",
+    4: "buckets of four gradients",
 }
-DEVICES = ((0.45, 1.95), (1.75, 1.95), (1.75, 0.85), (0.45, 0.85))  # the middle of each device, around the square
-DEVICE = 0.23  # half the side of its box
 
 
-@dataclass(frozen=True)
-class Reduction:
-    """How a reduction runs: its steps by (source, to), their number, and its time in whole gradients on one link."""
-
-    steps: dict[tuple[int, int], list[int]]
-    last: int
-    gradients: float
-
-
-def reduction(program: Program) -> Reduction:
-    """Run an all-reduce on four devices, once for its steps and once for its time when latency costs nothing."""
-    traced = draw.trace(program, RANKS)
-    by_link: dict[tuple[int, int], list[int]] = {}
-    for message in traced.messages:
-        by_link.setdefault((message.source, message.to), []).append(message.step)
-    arrays = [np.ones(RANKS)] * RANKS
-    run = World(RANKS, Network(latency=0.0, seconds_per_byte=1 / arrays[0].nbytes)).run(program, arrays)
-    return Reduction(by_link, traced.last, run.elapsed)
+def overlapped(per_bucket: int) -> list[tuple[float, float]]:
+    """When the all-reduce of each bucket starts and ends, in µs: when it is full and the one before it has ended."""
+    cost = costs.all_reduce("ring", OVERLAP_RANKS, per_bucket * BYTES)
+    duration = 1e6 * float(cost.seconds(NETWORK.latency, NETWORK.seconds_per_byte))
+    spans: list[tuple[float, float]] = []
+    for ready in range(per_bucket, GRADIENTS + 1, per_bucket):
+        start = max(float(ready * BACKWARD), spans[-1][1] if spans else 0.0)
+        spans.append((start, start + duration))
+    return spans
 
 
-def reductions(folder: Path) -> None:
-    """Who sends to whom in which step, for TensorFlow's three cross-device reductions."""
-    figure, axes = canvas(7.2, 3.0)
-    described = ["Three ways to reduce gradients between four devices, with the steps on the arrows."]
-    for panel, (name, program) in enumerate(REDUCTIONS.items()):
-        left = 0.1 + panel * 2.4
-        way = reduction(program)
-        label(axes, (left + 1.1, 2.8), name, fontweight="bold")
-        if program is collectives.tree_all_reduce:
-            for bottom in (1.58, 0.48):
-                frame = {"edgecolor": QUIET, "linestyle": "--", "linewidth": 0.9}
-                axes.add_patch(Rectangle((left + 0.1, bottom), 2.0, 0.74, fill=False, **frame))
-        for link, steps in way.steps.items():
-            _link(axes, left, link, steps, both_ways=link[::-1] in way.steps)
-        for device, (x, y) in enumerate(DEVICES):
-            box(axes, (left + x - DEVICE, y - DEVICE), 2 * DEVICE, 2 * DEVICE, str(device), device)
-        time = f"as long as {way.gradients:g} gradients on one link"
-        label(axes, (left + 1.1, 0.22), f"{way.last} steps,\n{time}", fontsize=8)
-        sends = "; ".join(
-            f"device {source} sends to device {to} in {_steps(steps)}" for (source, to), steps in way.steps.items()
-        )
-        described.append(f"{name}: {sends}. {way.last} steps, {time}.")
-    draw.save(figure, folder / "06_reductions.svg", " ".join(described))
-
-
-def _link(axes: Axes, left: float, link: tuple[int, int], steps: list[int], both_ways: bool) -> None:
-    (x0, y0), (x1, y1) = DEVICES[link[0]], DEVICES[link[1]]
-    along = np.array([x1 - x0, y1 - y0])
-    along /= np.linalg.norm(along)
-    across = np.array([-along[1], along[0]])
-    # The two directions of a link run side by side.
-    shift = 0.09 * across if both_ways else 0 * across
-    room = DEVICE / np.abs(along).max() + 0.03
-    start = np.array([left + x0, y0]) + room * along + shift
-    end = np.array([left + x1, y1]) - room * along + shift
-    arrow(axes, tuple(start), tuple(end), colour=RANK_COLOURS[link[0]])
-    middle = start + 0.42 * (end - start)
-    ground = {"facecolor": "white", "edgecolor": "none", "pad": 0.8}
-    label(axes, tuple(middle), f"{steps[0]}–{steps[-1]}" if len(steps) > 1 else str(steps[0]), fontsize=8, bbox=ground)
-
-
-def _steps(steps: list[int]) -> str:
-    return f"steps {steps[0]} to {steps[-1]}" if len(steps) > 1 else f"step {steps[0]}"
+def overlap(folder: Path) -> None:
+    """The backward pass above, the all-reduces below it, for three sizes of a bucket."""
+    figure, panels = plt.subplots(len(WAYS), 1, sharex=True, figsize=(7.2, 4.0))
+    described = [f"A backward pass of {GRADIENTS * BACKWARD:,} µs and its all-reduces, three times."]
+    for axes, (per_bucket, name) in zip(panels, WAYS.items(), strict=True):
+        spans, width = overlapped(per_bucket), per_bucket * BACKWARD
+        backward = [(start, width) for start in range(0, GRADIENTS * BACKWARD, width)]
+        for number, bars in enumerate((backward, [(start, end - start) for start, end in spans])):
+            colour = RANK_COLOURS[number]
+            axes.broken_barh(
+                bars, (0.65 - number, 0.7), facecolor=tint(colour), edgecolor=colour, hatch=HATCHES[number]
+            )
+        axes.set_yticks([1, 0], ["backward pass", "all-reduces"])
+        axes.set_title(f"{name}: {spans[-1][1]:,.0f} µs", fontsize=10)
+        axes.axvline(GRADIENTS * BACKWARD, color=INK, linestyle=":")
+        described.append(f"{name.capitalize()}: the last of {len(spans)} ends at {spans[-1][1]:,.0f} µs.")
+    panels[-1].set_xlabel("µs since the backward pass began; dotted: its end")
+    panels[-1].xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
+    draw.save(figure, folder / "06_overlap.svg", " ".join(described))
 
 
 def main(folder: Path = FOLDER) -> None:
     """Draw all of them into a folder."""
     draw.apply_style()
-    for collective in COLLECTIVES:
-        one_collective(folder, collective)
+    all_collectives(folder)
     gradient_reduction(folder)
     ring_steps(folder)
-    reductions(folder)
+    overlap(folder)
 
 
 if __name__ == "__main__":

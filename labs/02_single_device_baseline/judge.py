@@ -1,267 +1,359 @@
-"""The judge of lab 02: three faults of the lecture's program, diagnosed by their symptoms and fixed.
+"""The judge of lab 02: a shuffled pipeline, what a second epoch repeats, steps per execution.
 
-The diagnosis is judged by known-wrong ones; models, clocks and batches are observed, and compared with NumPy.
+`fast_training` has the exercise on a slow program. Nothing is timed: what pipelines and trainings do is counted.
 """
 
-from typing import Any
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
-from lab_02 import given, observe
-from lab_02.given import CAUSES, SYMPTOMS
-from lab_02.observe import COMPUTING, WAITING, Batches, Evaluation, WorkTimer, WorkTiming
+from lab_02 import observe
+from lab_02.fast_training import ACROSS, FAST, mixing_of
 
-from distlab.labs import Answer, Exercise, Lab, Raised, Verdict, not_done, right, wrong
-from distlab.labs.answer_errors import AnswerError
-from distlab.labs.by_programs import ByPrograms, Mistake
-from distlab.labs.plain_data import Array, Plain, as_record
-from distlab.labs.reference_mlp import SHAPES, cross_entropy, drawn_batch, drawn_weights, logits, softmax
+from distlab.labs import Exercise, Lab
+from distlab.labs.by_programs import ByPrograms, Follows, Mistake, changed, formulas
 
-# From symptom to cause -----------------------------------------------------------------------------------------------
+# A shuffled pipeline -------------------------------------------------------------------------------------------------
 
-DIAGNOSIS = {
-    "loss": "the loss takes logits for probabilities",
-    "clock": "the clock counts processor time",
-    "steps": "the batch size that was computed is not used",
-}
-DOUBTS = {
-    "the learning rate is too large": (
-        "the learning rate is too large: no step has been made when this loss is computed."
-    ),
-    "the weights begin too large": (
-        "the weights begin too large: Keras draws them so that the outputs stay small. What does the loss do with the "
-        "outputs?"
-    ),
-    "the clock starts before the work": (
-        "the clock starts before the work: that is correct. What would it measure if it started later?"
-    ),
-    "the clock stops before the work has ended": (
-        "the clock stops before the work has ended: a call ends when the work has ended. Is any time too short except "
-        "that of waiting?"
-    ),
-    "the last batch is dropped": (
-        "the last batch is dropped: that is one step fewer, and it is the same for every number of replicas."
-    ),
-    "the images are not shuffled": "the images are not shuffled: the order of images changes no count.",
-}
-"""Why the other causes cannot be behind the symptom that they seem to fit."""
+EPOCHS, MIXING, NEW = ("epochs", "mixing", "new order")
+MANY = 30  # epochs, so that chance decides nothing
 
 
-def causes(answer: Answer, case: tuple[()]) -> dict[str, Any]:
-    """The cause of each symptom; None where none is named yet."""
-    diagnosis = answer.value("diagnosis")
-    if not isinstance(diagnosis, dict):
-        raise AnswerError("`diagnosis` is a dictionary: each symptom's name has a cause.")
-    return {symptom: diagnosis.get(symptom) or None for symptom in SYMPTOMS}
+class Pipeline(NamedTuple):
+    """One call."""
+
+    count: int
+    batch: int
+    epochs: int
 
 
-def of_cause(case: Any, cause: Any) -> str:
-    """Of a cause that belongs to another symptom, or to none."""
-    if not isinstance(cause, str) or cause not in CAUSES:
-        return f"{cause!r} is not in the list of causes."
-    symptoms = {cause: SYMPTOMS[symptom] for symptom, cause in DIAGNOSIS.items()}
-    return DOUBTS.get(cause) or f"this is a fault, and it causes another symptom: {symptoms[cause]}."
+def facts_of_batches(case: Pipeline, batches: Sequence[Sequence[int]]) -> dict[str, Any]:
+    """What is the same in every run of a program, whatever its order: by part of the exercise."""
+    steps = -(-case.count // case.batch)
+    if len(batches) != steps * case.epochs:
+        return {EPOCHS: len(batches), MIXING: "unknown", NEW: False}
+    epochs = [batches[start : start + steps] for start in range(0, len(batches), steps)]
+    orders = [[number for batch in epoch for number in batch] for epoch in epochs]
+    sizes = sorted({tuple(sorted(map(len, epoch))) for epoch in epochs})
+    is_complete = all(sorted(order) == list(range(case.count)) for order in orders)
+    return {
+        EPOCHS: [*map(list, sizes), is_complete],
+        MIXING: mixing_of(epochs, case.count - 6),
+        NEW: len({tuple(order) for order in orders}) == len(orders),
+    }
 
 
-DIAGNOSED = ByPrograms(
-    DIAGNOSIS,
-    lambda generator: [()],
-    variable="diagnosis",
-    observe=causes,
-    said=lambda case: "",
-    parts=tuple(SYMPTOMS),
-    otherwise=of_cause,
+def form_of_batches(case: Pipeline, value: Any) -> str | None:
+    """What is no dataset of batches."""
+    return f"`mixed_batches` gives {value}; a dataset of batches is asked for." if isinstance(value, str) else None
+
+
+def mixed_batches(numbers: Any, batch: int, epochs: int) -> Any:
+    """Shuffle with a buffer for all, then batch, then repeat."""
+    return numbers.shuffle(len(numbers)).batch(batch).repeat(epochs)
+
+
+SLICES = (
+    "each batch holds neighbours, so every batch has one class. What does `shuffle` move where it is written: numbers, "
+    "or whole batches?"
+)
+SHORT = "no number comes many places earlier than it was stored. How many numbers does the buffer of `shuffle` hold?"
+KEPT = "every epoch has the order of the first. What keeps it: a cache behind the shuffle, or an option of `shuffle`?"
+MIXED = ByPrograms(
+    mixed_batches,
+    lambda generator: [Pipeline(30, int(generator.integers(7, 9)), MANY), Pipeline(28, 7, MANY)],
+    said=lambda case: f"for {case.count} numbers in batches of {case.batch}",
+    parts=(EPOCHS, MIXING, NEW),
+    split=facts_of_batches,
+    after={MIXING: [EPOCHS], NEW: [EPOCHS, MIXING]},
+    form=form_of_batches,
+    observe=lambda answer, case: answer.inside(observe.watch_batches, *case),
+    otherwise={
+        EPOCHS: "count the batches and the numbers in them: each epoch must have every number once.",
+        MIXING: "are the numbers of a batch from all over the data?",
+        NEW: KEPT,
+    },
+    praise=lambda cases: f"{MANY} epochs, each with every number once, in {MANY} orders.",
     mistakes=[
-        Mistake({symptom: of_cause}, DIAGNOSIS | {symptom: cause})
-        for symptom, right_cause in DIAGNOSIS.items()
-        for cause in CAUSES
-        if cause != right_cause
+        Mistake(
+            {MIXING: "the batches are in the stored order. What mixes them?"},
+            lambda numbers, batch, epochs: numbers.batch(batch).repeat(epochs),
+        ),
+        Mistake({MIXING: SLICES}, lambda numbers, batch, epochs: numbers.batch(batch).shuffle(99).repeat(epochs)),
+        Mistake({MIXING: SHORT}, lambda numbers, batch, epochs: numbers.shuffle(batch).batch(batch).repeat(epochs)),
+        Mistake(
+            {NEW: KEPT},
+            lambda numbers, batch, epochs: numbers.shuffle(len(numbers)).cache().batch(batch).repeat(epochs),
+        ),
+        Mistake(
+            {EPOCHS: ACROSS},
+            lambda numbers, batch, epochs: numbers.shuffle(len(numbers)).repeat(epochs).batch(batch),
+        ),
+        Mistake(
+            {EPOCHS: "a number comes twice before all have come once. Should `shuffle` see the end of an epoch?"},
+            lambda numbers, batch, epochs: numbers.repeat(epochs).shuffle(len(numbers)).batch(batch),
+        ),
+        Mistake(
+            {EPOCHS: "some numbers are missing in each epoch: what happens to those that do not fill a batch?"},
+            lambda numbers, batch, epochs: (
+                numbers.shuffle(len(numbers)).batch(batch, drop_remainder=True).repeat(epochs)
+            ),
+        ),
+        Mistake(
+            {EPOCHS: "there is one epoch only. Which transformation begins the next one?"},
+            lambda numbers, batch, epochs: numbers.shuffle(len(numbers)).batch(batch),
+        ),
+        Mistake(
+            {EPOCHS: "the dataset does not end after the last epoch. How often does it repeat?"},
+            lambda numbers, batch, epochs: numbers.shuffle(len(numbers)).batch(batch).repeat(),
+        ),
     ],
 )
 
-# The model and its loss ----------------------------------------------------------------------------------------------
+# What a second epoch repeats -----------------------------------------------------------------------------------------
 
-TOLERANCE = 5e-3  # a GPU multiplies with ten bits of a float's mantissa unless told otherwise
-
-
-def judge_model(answer: Answer, generator: np.random.Generator) -> Verdict:
-    """The loss of the student's model with hidden weights on hidden images, against NumPy; and of an untrained one."""
-    weights = drawn_weights(generator)
-    images, labels = drawn_batch(generator, 40)
-    try:
-        model = as_record(answer.inside(observe.evaluate, images, labels, weights), Evaluation)
-    except Raised as error:
-        return wrong(hint_on_error(error))
-    if model.problem == observe.ANOTHER_TYPE:
-        is_keras_3 = "This model is of Keras 3. The course uses `tf.keras`: from where does yours come?"
-        return wrong(is_keras_3 if model.is_of_keras_3 else f"`make_model` gives {model.kind}, not a Keras model.")
-    if model.problem:
-        return not_done("`make_model` gives nothing")
-    if hint := hint_on_outputs(model, images, weights):
-        return wrong(hint)
-    scores = logits(weights, images)
-    if np.allclose(model.outputs, softmax(scores), atol=TOLERANCE) and model.from_logits:
-        return wrong(
-            "The model gives probabilities, and the loss is told that they are logits. Keras noticed, with a warning; "
-            "with another layer behind the softmax it would not notice.",
-            0.5,
-        )
-    expected = cross_entropy(softmax(scores), labels)
-    fixed = f"With fixed weights the loss is {model.loss:.2f}, and the cross-entropy is {expected:.2f}."
-    clipped = np.clip(scores, 1e-7, 1 - 1e-7)  # as Keras does with what it takes for probabilities
-    if abs(model.loss - cross_entropy(clipped / clipped.sum(axis=1, keepdims=True), labels)) < 0.01:
-        return wrong(
-            f"{fixed} Before training it is {model.untrained:.2f}, and a model that knows nothing has ln 10 = 2.30. "
-            "What does the last layer give, and what does the loss expect?"
-        )
-    if abs(model.loss - expected) >= TOLERANCE:
-        return wrong(f"{fixed} Is it a cross-entropy of the labels, over all images?")
-    if not np.allclose(model.dropout, [0.2]) or len(model.dropout) != 1:
-        rates = " and ".join(f"{rate:.0%}" for rate in model.dropout) or "none"
-        return wrong(
-            f"The lecture's network drops a fifth of the hidden units, and nothing else; here it is {rates}.", 0.5
-        )
-    if model.optimizer != "Adam" or not np.isclose(model.rate, 1e-3):
-        used = f"{model.optimizer} with a rate of {model.rate:g}"
-        return wrong(f"The lecture compiles with Adam and its usual rate; here it is {used}.", 0.5)
-    return right("With fixed weights the loss is the cross-entropy that NumPy finds, so that it begins near ln 10.")
+ORDER, AUGMENTATION = FROZEN = ("order", "augmentation")
 
 
-def hint_on_outputs(model: Evaluation, images: Array, weights: list[Array]) -> str | None:
-    """Where the model gives neither logits nor their softmax."""
-    if [tuple(shape) for shape in model.shapes] != SHAPES:
-        shapes = ", ".join(str(tuple(shape)) for shape in model.shapes)
-        of_lecture = "Those of the lecture belong to 784 pixels, 128 units and 10 outputs."
-        return f"The weights have the shapes {shapes}. {of_lecture}"
-    scores = logits(weights, images)
-    linear = (images.reshape(len(images), -1) @ weights[0] + weights[1]) @ weights[2] + weights[3]
-    if any(np.allclose(model.outputs, outputs, atol=TOLERANCE) for outputs in (scores, softmax(scores))):
-        return None
-    if any(np.allclose(model.outputs, outputs, atol=TOLERANCE) for outputs in (linear, softmax(linear))):
-        return "The outputs are those of a network without ReLU: what does the lecture's hidden layer do with its sums?"
-    if np.allclose(model.outputs.sum(axis=1), 1, atol=TOLERANCE):
-        return "The model's outputs are probabilities, but flatter than they should be. Is there only one softmax?"
-    return "The model's outputs are neither the ten logits nor their softmax. What does the last layer do?"
+class Passes(NamedTuple):
+    """A batch size, and two passes: each image's number, and what its augmentation has added."""
+
+    batch: int
+    passes: list[list[tuple[int, float]]]
 
 
-def hint_on_error(error: Raised) -> str:
-    """Of TensorFlow's long messages the reason, which comes last."""
-    lines = [line.strip() for line in error.message.splitlines() if line.strip()]
-    reason = f" ({lines[-1][:160]})" if lines else ""
-    if "incompatible" in error.message or "rank" in error.message or "same shape" in error.message:
-        return f"The loss does not fit the labels{reason}. They are numbers from 0 to 9, not rows of ten."
-    if "compile" in error.message:
-        return "The model is not compiled, so it has no loss."
-    return f"`make_model` or its use raises {error.kind}{reason}."
+def drawn_passes(generator: np.random.Generator, *, order: str, augmentation: str, count: int = 11) -> Passes:
+    """Order and augmentation of the second pass: as the first, new, or new in one place; or what was added, moved."""
+    numbers, added = generator.permutation(count), generator.permutation(count) / 16 + 0.5
+    again, added_again = numbers.copy(), added.copy()
+    if order == "new":
+        again = np.roll(numbers, int(generator.integers(4, count - 3)))
+    if order == "new at the end":
+        again[-2:] = numbers[[-1, -2]]
+    if augmentation == "new":
+        added_again = added + 1
+    if augmentation == "moved":
+        added_again = np.roll(added, 1)
+    if augmentation == "new at the end":
+        added_again[numbers[-1]] += 1
+    passes = [(numbers, added), (again, added_again)]
+    return Passes(4, [[(int(number), float(values[number])) for number in order] for order, values in passes])
 
 
-# The clock -----------------------------------------------------------------------------------------------------------
-
-COMPUTES = 0.1  # seconds of a core
-
-
-def judge_seconds(answer: Answer, generator: np.random.Generator) -> Verdict:
-    """Let the student's clock time work that waits, and work that computes; a clock of the judge's runs too."""
-    timer = WorkTimer(float(generator.uniform(0.3, 0.5)), COMPUTES)
-    seconds = answer.inside(observe.time_work, respond=timer)
-    if not isinstance(seconds, dict) or WAITING not in seconds:
-        return not_done("there is no `elapsed_seconds` yet: run the cell above")
-    if seconds[WAITING] is None:
-        return not_done("`elapsed_seconds` gives None: is a `return` missing?")
-    for kind, timing in timer.timings.items():
-        if hint := hint_on_seconds(seconds.get(kind), timing, seconds.get(COMPUTING)):
-            return wrong(hint)
-    return right("Waiting counts, as on the clock on the wall.")
+def all_passes(generator: np.random.Generator) -> list[Passes]:
+    """Each of both repeated or not, and what nearly repeats."""
+    kinds = [(first, second) for first in ("same", "new") for second in ("same", "new")]
+    kinds += [("new at the end", "same"), ("same", "new at the end"), ("same", "moved"), ("new", "new at the end")]
+    return [drawn_passes(generator, order=order, augmentation=augmentation) for order, augmentation in kinds]
 
 
-def hint_on_seconds(seconds: Plain, timing: WorkTiming, of_computing: Plain) -> str | None:
-    """Where a time is none of the work; it may be that of two looks at a coarse clock."""
-    expected, whole = timing.inside, timing.outside
-    if timing.calls != 1:
-        return f"The work was done {timing.calls} times. Do it once, between two readings of the clock."
-    if not isinstance(seconds, (int, float)) or isinstance(seconds, bool):
-        return f"{seconds!r} is not a number of seconds."
+REPEATS = '''
+def repeats(dataset):
+    """Two passes, compared by the numbers of the images."""
+    passes = []
+    for _ in range(2):
+        batches = [(np.asarray(images), np.asarray(numbers)) for images, numbers in dataset]
+        passes.append([np.concatenate(field) for field in zip(*batches)])
+    (images, numbers), (images_again, numbers_again) = passes
+    images, images_again = images[np.argsort(numbers)], images_again[np.argsort(numbers_again)]
+    return {
+        "order": np.array_equal(numbers, numbers_again),
+        "augmentation": np.array_equal(images, images_again),
+    }
+'''
+ALIGNED = "    images, images_again = images[np.argsort(numbers)], images_again[np.argsort(numbers_again)]\n"
+IN_ORDER, IN_IMAGES = "np.array_equal(numbers, numbers_again)", "np.array_equal(images, images_again)"
+ONE_PASS = (
+    "this is true of every dataset: a pass is compared with itself. Each epoch begins a new pass through the dataset. "
+    "Where does yours begin?"
+)
+NEVER = "this finds no repetition anywhere. Are two passes compared, or two batches of one pass?"
+PLACES = (
+    "images are compared place by place, so that a new order looks like a new augmentation. By what do you find the "
+    "same image again?"
+)
+WRONG_REPEATS: list[tuple[Sequence[str], str, list[tuple[str, str]]]] = [
+    (
+        FROZEN,
+        ONE_PASS,
+        [("for _ in range(2):\n", "once = list(dataset)\n    for _ in range(2):\n"), ("in dataset]", "in once]")],
+    ),
+    ([AUGMENTATION], PLACES, [(ALIGNED, "")]),
+    (
+        FROZEN,
+        "only the first batch is compared, and the second epoch differs later.",
+        [("in dataset]", "in list(dataset)[:1]]")],
+    ),
+    (
+        [ORDER],
+        "every epoch has the same numbers. Are they in the same order?",
+        [(IN_ORDER, "set(numbers) == set(numbers_again)")],
+    ),
+    (
+        FROZEN,
+        "that is what is new; what the second epoch repeats is asked for.",
+        [(IN_ORDER, f"not {IN_ORDER}"), (IN_IMAGES, f"not {IN_IMAGES}")],
+    ),
+    (
+        [AUGMENTATION],
+        "sums and means can agree although the images differ. What must be equal in each image?",
+        [(IN_IMAGES, "np.isclose(images.sum(), images_again.sum())")],
+    ),
+    (
+        [AUGMENTATION],
+        "one image that repeats can be chance. Do all images repeat?",
+        [(IN_IMAGES, "(images == images_again).all(axis=1).any()")],
+    ),
+    (
+        FROZEN,
+        "the two answers are exchanged: which of them belongs to the numbers?",
+        [(IN_ORDER, "other"), (IN_IMAGES, IN_ORDER), ("other", IN_IMAGES)],
+    ),
+]
+REPEATED = ByPrograms(
+    changed(REPEATS),
+    all_passes,
+    said=lambda case: "",
+    parts=FROZEN,
+    observe=lambda answer, case: answer.inside(observe.watch_repeats, *case),
+    otherwise={
+        ORDER: "compare the numbers of two passes, in their order.",
+        AUGMENTATION: "compare the images of two passes, each with the one of the same number.",
+    },
+    praise=lambda cases: f"{len(cases)} pipelines, some of which repeat nearly.",
+    mistakes=[
+        *(Mistake(dict.fromkeys(parts, hint), changed(REPEATS, *changes)) for parts, hint, changes in WRONG_REPEATS),
+        Mistake(dict.fromkeys(FROZEN, NEVER), lambda dataset: dict.fromkeys(FROZEN, False)),
+    ],
+)
 
-    def is_elapsed(seconds: float) -> bool:
-        return expected - 0.02 <= seconds <= whole + 0.02
+# Steps per execution -------------------------------------------------------------------------------------------------
 
-    if is_elapsed(seconds):
-        return None
-    if is_elapsed(-seconds):
-        return "The number is negative: the later time was subtracted from the earlier one."
-    if is_elapsed(seconds / 1e3) or is_elapsed(seconds / 1e9):
-        return f"{seconds:.0f} for work of {expected:.2f} s: the unit must be seconds."
-    if isinstance(seconds, int):
-        return f"{seconds} for work of {expected:.2f} s: the fraction of the second is lost."
-    if seconds > whole:
-        return f"{seconds:.2f} s, and the whole call took {whole:.2f} s. From which moment does it count?"
-    if seconds < 0:
-        return f"{seconds:.2f} s for work of {expected:.2f} s: a time below zero."
-    sees_computing = isinstance(of_computing, float) and of_computing > COMPUTES / 2
-    why = "this clock stops while the program waits" if sees_computing else "the clock was first read too late"
-    return f"{seconds:.2f} s for {expected:.2f} s of waiting: {why}."
+TOGETHER, EXECUTIONS, SECONDS, FASTER = PLAN = (
+    "steps per execution",
+    "executions per epoch",
+    "seconds per epoch",
+    "times as fast",
+)
 
 
-# The batches ---------------------------------------------------------------------------------------------------------
+def plan(steps: int, every: int, python: int, graph: int) -> dict[str, float]:
+    """The smallest divisor of `every` with at most 5 % for Python; the times are in microseconds."""
+    fitting = [k for k in range(1, every + 1) if every % k == 0 and 20 * python <= python + k * graph]
+    together = fitting[0] if fitting else every
+    executions = -(-steps // together)
+    seconds = (executions * python + steps * graph) / 1e6
+    return {
+        TOGETHER: together,
+        EXECUTIONS: executions,
+        SECONDS: seconds,
+        FASTER: steps * (python + graph) / 1e6 / seconds,
+    }
 
-FORMS = {
-    observe.NO_PAIRS: "The data set must give pairs of images and labels.",
-    observe.NO_BATCHES: "The data set gives single images, not batches.",
+
+def settings(generator: np.random.Generator) -> list[tuple[int, int, int, int]]:
+    """In the middle, at the limit of 5 %, below it, where no number is enough, where one is, and with fast steps."""
+    graph = 19 * int(generator.integers(20, 60))
+    return [
+        (int(generator.integers(20, 40)) * 12 + 7, 60, 103 * graph // 190, graph),
+        (4 * 73, 48, 12 * graph // 19, graph),
+        (4 * 71, 48, 12 * graph // 19 - graph // 100 - 1, graph),
+        (205, 10, 30 * graph, graph),
+        (180, 20, graph // 38, graph),
+        (500, 44, 10, 9),
+    ]
+
+
+def other_numbers(steps: int, every: int, python: int, graph: int) -> dict[str, int]:
+    """Steps per execution by other rules."""
+    enough = math.ceil(19 * python / graph)
+    divisors = [k for k in range(1, every + 1) if every % k == 0]
+    return {
+        "enough": max(enough, 1),
+        "strict": next((k for k in divisors if 20 * python < python + k * graph), every),
+        "largest": max([k for k in divisors if 20 * python > python + k * graph], default=1),
+        "of_steps": next((k for k in divisors if 20 * python <= k * graph), every),
+        "of_both": next((k for k in divisors if steps % k == 0 and 20 * python <= python + k * graph), every),
+        "of_two": next((k for k in divisors if 2 * python <= python + k * graph), every),
+    }
+
+
+PLAN_FORMULAS = {
+    TOGETHER: {
+        "enough": "the callback must see every {every} steps: which numbers of steps end exactly there?",
+        "strict": "a share of exactly 5 % is allowed.",
+        "of_steps": "5 % of what? The time of an execution is that of Python and of its steps together.",
+        "of_both": "an epoch may end with a shorter execution. What else must the number divide?",
+        "every": "Python's share is small enough with fewer steps, too: the smallest such number is asked for.",
+        "largest": "Python takes more than 5 % of an execution of so many steps.",
+        "of_two": "that is where Python takes half of the time. How many steps make its share 5 %?",
+        "1": "with one step per execution Python is paid in each step. What is its share?",
+    },
+    EXECUTIONS: {
+        "steps // steps_per_execution": "the steps that do not fill an execution are trained on too, in a shorter one.",
+        "steps // steps_per_execution + 1": "if no step is left over, there is no further execution.",
+        "steps / steps_per_execution": "an execution is a call, so their number is whole.",
+        "steps": "how many steps does one execution make?",
+    },
+    SECONDS: {
+        "seconds_per_epoch * 1e6": "this is in microseconds.",
+        "steps * (python + graph) / 1e6": "that is the time with one step per execution.",
+        "(python + steps * graph) / 1e6": "Python is paid once in each execution, not once in an epoch.",
+        "executions_per_epoch * (python + steps_per_execution * graph) / 1e6": (
+            "the last execution may be shorter: how many steps has the epoch?"
+        ),
+        "executions_per_epoch * (python + graph) / 1e6": "an execution makes several steps, and each takes its time.",
+    },
+    FASTER: {
+        "1 / times_as_fast": "that is below 1: which time is divided by which?",
+        "steps_per_execution": "only Python's part becomes smaller; the steps take as long as before.",
+        "steps * (python + graph) / 1e6 - seconds_per_epoch": "that is a difference of seconds, not a factor.",
+        "(python + graph) / graph": "that would be the factor if Python took no time at all.",
+    },
 }
 
 
-def judge_batches(answer: Answer, generator: np.random.Generator) -> Verdict:
-    """Batches for several numbers of replicas: their sizes, and every image once with its own label."""
-    per_replica = int(generator.integers(5, 12))
-    rest = int(generator.integers(1, per_replica))
-    for replicas, full, more in ((2, 6, rest), (4, 6, rest), (1, 6, rest), (3, 4, 0), (2, 0, per_replica + 1)):
-        images = full * per_replica * replicas + more
-        labels = generator.permutation(images)
-        batches = as_record(answer.inside(observe.take_batches, labels, per_replica, replicas), Batches)
-        if batches.problem in (observe.MISSING, observe.NOTHING):
-            return not_done("`make_batches` gives nothing")
-        if batches.problem:
-            return wrong(FORMS.get(batches.problem) or f"`make_batches` gives {batches.kind}, not a tf.data.Dataset.")
-        if hint := hint_on_batches(batches, labels, per_replica, replicas):
-            return wrong(hint, context=f"{images} images, {per_replica} for each of {replicas} replicas: ")
-    return right("Twice the replicas, half the steps, and every image once.")
+def executions_of(case: tuple[int, ...], own: Mapping[str, Any]) -> float:
+    """From the answer's steps per execution."""
+    return -(-case[0] // own[TOGETHER])
 
 
-def hint_on_batches(batches: Batches, labels: Array, per_replica: int, replicas: int) -> str | None:
-    """Where a batch has another size, or images are missing."""
-    sizes, count, size = batches.sizes, len(labels), per_replica * replicas
-    first, seen = sizes[0] if sizes else 0, sum(sizes)
-    if batches.is_endless:
-        return "the data set never ends; an epoch is one pass."
-    if first == 64 != size:
-        return "batches of 64. Where does the program use a number instead of a name?"
-    if first == per_replica != size:
-        return f"batches of {first} in all, and the strategy will divide them once more."
-    if first == size * replicas != size:
-        return f"batches of {first}: the number of replicas is multiplied twice."
-    if first != min(size, count):
-        return f"the first batch has {first} images. How many does one step need, over all replicas?"
-    place = next((place for place, images in enumerate(sizes[:-1]) if images != size), None)
-    if place is not None:
-        return f"batch {place} has {sizes[place]} images, and {size} are needed. Are all batches made alike?"
-    if seen <= count / 2 + size and count >= 3 * size:
-        return f"only {seen} of {count} images come. The strategy divides each batch itself: who else divides here?"
-    if seen < count and set(sizes) == {size}:
-        return f"{len(sizes)} steps; {count - seen} images are left out in every epoch."
-    if sorted(batches.labels) != sorted(labels.tolist()):
-        return "not every image comes once."
-    if batches.labels != batches.labels_of_images:
-        return "images and labels no longer belong together. What was shuffled separately?"
-    return None
+def seconds_of(case: tuple[int, ...], own: Mapping[str, Any]) -> float:
+    """From the answer's executions."""
+    steps, _, python, graph = case
+    return (own[EXECUTIONS] * python + steps * graph) / 1e6
 
+
+def factor_of(case: tuple[int, ...], own: Mapping[str, Any]) -> float:
+    """From the answer's seconds."""
+    steps, _, python, graph = case
+    return steps * (python + graph) / 1e6 / own[SECONDS]
+
+
+STEPS_PLAN = ByPrograms(
+    plan,
+    settings,
+    said=lambda case: "for {:,} steps, a callback every {} steps, {:,} µs of Python and {:,} µs per step".format(*case),
+    parts=PLAN,
+    otherwise="not right. Draw an execution as a bar: Python first, then its steps.",
+    follows=[
+        Follows(EXECUTIONS, TOGETHER, executions_of),
+        Follows(SECONDS, EXECUTIONS, seconds_of),
+        Follows(FASTER, SECONDS, factor_of),
+    ],
+    mistakes=formulas(plan, PLAN_FORMULAS, other_numbers),
+)
+
+# The lab -------------------------------------------------------------------------------------------------------------
 
 LAB = Lab(
     "02_single_device_baseline",
     [
-        Exercise("diagnosis", 3, DIAGNOSED),
-        Exercise("make_model", 4, judge_model),
-        Exercise("elapsed_seconds", 3, judge_seconds),
-        Exercise("make_batches", 3, judge_batches),
+        Exercise("mixed_batches", 3, MIXED),
+        Exercise("repeats", 4, REPEATED),
+        Exercise("plan", 4, STEPS_PLAN),
+        Exercise("train", 4, FAST),
     ],
     tensorflow=True,
-    given_module=given,
 )

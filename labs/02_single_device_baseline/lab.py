@@ -7,205 +7,218 @@
 # ---
 
 # %% [markdown]
-# # Lab 02: fix the lecture
+# # Lab 02: make the slow program fast
 #
-# **Goal.** Find three faults of a program by their symptoms, and fix them. The program runs and prints no warning.
+# **Goal.** Order a pipeline, find what a cache has frozen, choose the steps per execution, and make a slow training fast.
 #
-# **Time.** 25 minutes.
+# **Time.** 40 minutes.
 #
-# **Before this.** [Notebook 02](../../notebooks/02_single_device_baseline.ipynb).
+# **Before this.** [Chapter 02](../../notebooks/02_single_device_baseline.ipynb).
 #
 # **How it works.** Write each answer in the cell that says so, run it, and run the check below it: it says what is
-# wrong, with a hint. `make check LAB=02` does the same in a terminal. A full solution is next to this file, in
-# [solution.ipynb](solution.ipynb).
+# wrong, with a hint. No check reads a clock. It counts what your program does: which images come, how often one is
+# decoded, how many executions an epoch takes. `make check LAB=02` does the same in a terminal. A full solution is next
+# to this file, in [solution.ipynb](solution.ipynb).
 
 # %%
-from distlab import data, labs
+from distlab import labs
 
 # isort: split
-import time
-
 import numpy as np
 import tensorflow as tf
 
 lab = labs.open("02")
 
 # %% [markdown]
-# ## The program
+# ## 1. A shuffled pipeline
 #
-# Here are three parts of the lecture's program for two GPUs, in our own code: the model, the clock, the batches. Each
-# has one fault. Two of the faults always have an effect; the third only when the number of devices changes. Do not look
-# for them yet.
-
-# %%
-BATCH_SIZE_PER_REPLICA = 32
-
-
-def lecture_model():
-    """The network, compiled."""
-    model = tf.keras.Sequential(
-        [
-            tf.keras.layers.Input((28, 28)),
-            tf.keras.layers.Flatten(),
-            tf.keras.layers.Dense(128, activation="relu"),
-            tf.keras.layers.Dropout(0.2),
-            tf.keras.layers.Dense(10),
-        ]
-    )
-    model.compile(optimizer="adam", loss="sparse_categorical_crossentropy", metrics=["accuracy"])
-    return model
+# `numbers` is a dataset of the numbers from 0 on, stored in the order of their classes, and `len(numbers)` is their
+# count. Make batches of them, for several epochs in one dataset.
+#
+# Target, a third of the points each:
+#
+# - *epochs*: each epoch has every number once, in batches of `batch`; its last batch may be smaller.
+# - *mixing*: the numbers of a batch come from all over the data.
+# - *new order*: each epoch has another order.
 
 
-def lecture_seconds(work):
-    """How long `work()` takes."""
-    start = time.process_time()
-    work()
-    return time.process_time() - start
+# %% nbgrader={"grade": false, "grade_id": "mixed_batches", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def mixed_batches(numbers: tf.data.Dataset, batch: int, epochs: int) -> tf.data.Dataset:
+    """The batches of all epochs, one after the other."""
+    ### BEGIN SOLUTION
+    return numbers.shuffle(len(numbers)).batch(batch).repeat(epochs)
+    ### END SOLUTION
 
 
-def lecture_batches(images, labels, replicas):
-    """The batches of an epoch for this number of replicas."""
-    batch_size = BATCH_SIZE_PER_REPLICA * replicas
-    print(f"batch size for {replicas} replicas: {batch_size}")
-    return tf.data.Dataset.from_tensor_slices((images, labels)).batch(64)
-
+# %% nbgrader={"grade": true, "grade_id": "check_mixed_batches", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
+lab.check("mixed_batches")
+### BEGIN HIDDEN TESTS
+lab.points("mixed_batches")
+### END HIDDEN TESTS
 
 # %% [markdown]
-# ## The symptoms
+# ## 2. What the second epoch repeats
 #
-# Ask three questions about every training program. What is the loss before training? What does the clock show for work
-# that only waits? How many steps does an epoch have with one, two and four replicas?
+# A frozen augmentation gives no error: the training only overfits earlier. So write a tool that finds it. `dataset`
+# gives batches: pairs of images, an array with one row per image, and their numbers in the data set. Like `fit`, begin
+# a new pass through `dataset` for each epoch.
+#
+# Target: a dictionary of two truth values, half of the points each. *order* says whether the second epoch has the
+# images in the same order as the first; *augmentation* says whether every image has the same values as in the first
+# epoch, wherever it comes.
 
-# %%
-train, _ = data.load("digits")
-tf.keras.utils.set_random_seed(2)
-untrained_loss = lecture_model().evaluate(train.images, train.labels, verbose=0)[0]
-print(f"loss before training: {untrained_loss:.0f}, and ln 10 is {np.log(10):.1f}")
-print(f"half a second of waiting takes {lecture_seconds(lambda: time.sleep(0.5)):.1f} s")
-for replicas in (1, 2, 4):
-    print("  steps of an epoch:", len(lecture_batches(train.images, train.labels, replicas)))
+
+# %% nbgrader={"grade": false, "grade_id": "repeats", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def repeats(dataset: tf.data.Dataset) -> dict[str, bool]:
+    """What two epochs have in common."""
+    answer = {"order": None, "augmentation": None}
+    ### BEGIN SOLUTION
+    epochs = []
+    for _ in range(2):
+        images, numbers = zip(*dataset.as_numpy_iterator(), strict=True)
+        epochs.append((np.concatenate(images), np.concatenate(numbers)))
+    (images, numbers), (images_again, numbers_again) = epochs
+    by_number, by_number_again = images[np.argsort(numbers)], images_again[np.argsort(numbers_again)]
+    answer["order"] = np.array_equal(numbers, numbers_again)
+    answer["augmentation"] = np.array_equal(by_number, by_number_again)
+    ### END SOLUTION
+    return answer
+
+
+# %% nbgrader={"grade": true, "grade_id": "check_repeats", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
+lab.check("repeats")
+### BEGIN HIDDEN TESTS
+lab.points("repeats")
+### END HIDDEN TESTS
 
 # %% [markdown]
-# ## 1. From symptom to cause
+# Now use it. One of the four pipelines below is right. Two have their cache in a wrong place, and one is the surprise of
+# the chapter. Run the cell, and find out in a cell of your own which is which:
 #
-# For each symptom choose its cause from the list, and copy it word for word. Some causes belong to no symptom.
-#
-# Target: the right cause for each of the three symptoms. A third of the points each.
+#     for name, pipeline in pipelines.items():
+#         print(name, repeats(pipeline))
 
 # %%
-for symptom, description in lab.given.SYMPTOMS.items():
-    print(f"{symptom}: {description}")
-print("causes:", *lab.given.CAUSES, sep="\n  ")
+tf.keras.utils.set_random_seed(1)
+stored = tf.data.Dataset.range(60)
 
-# %% nbgrader={"grade": false, "grade_id": "diagnosis", "locked": false, "schema_version": 3, "solution": true, "task": false}
-diagnosis = {
-    "loss": None,
-    "clock": None,
-    "steps": None,
+
+def noisy(number):
+    return tf.random.uniform([4]), number
+
+
+def newly_noisy(number, seed):
+    return tf.random.stateless_uniform([4], seed), number
+
+
+seeds = tf.data.Dataset.random(seed=1, rerandomize_each_iteration=True).batch(2)
+pipelines = {
+    "new seeds": tf.data.Dataset.zip(stored.cache().shuffle(60), seeds).map(newly_noisy).batch(8),
+    "noise, cache": stored.map(noisy).cache().shuffle(60).batch(8),
+    "shuffle, cache": tf.data.Dataset.zip(stored.shuffle(60).cache(), seeds).map(newly_noisy).batch(8),
+    "cache, noise": stored.cache().map(noisy).shuffle(60).batch(8),
 }
-### BEGIN SOLUTION
-diagnosis = {
-    "loss": "the loss takes logits for probabilities",
-    "clock": "the clock counts processor time",
-    "steps": "the batch size that was computed is not used",
-}
-### END SOLUTION
+
+# %% [markdown]
+# ## 3. Steps per execution
+#
+# One execution makes several steps: Python's part, `python` microseconds, is paid once for all of them, and each step
+# takes `graph` microseconds more. A callback has to run after exactly every `every` steps, and callbacks run only
+# between executions, so the steps per execution must divide `every`. If an epoch has steps left over, its last execution
+# is shorter.
+#
+# Target, a quarter of the points each:
+#
+# - *steps per execution*: the smallest number that divides `every` and lets Python take at most 5 % of the time of a
+#   full execution; if there is none, `every` itself.
+# - *executions per epoch* of `steps` steps, and the *seconds per epoch*.
+# - *times as fast*: by which factor an epoch is shorter than with one step per execution.
 
 
-# %% nbgrader={"grade": true, "grade_id": "check_diagnosis", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
-lab.check("diagnosis")
+# %% nbgrader={"grade": false, "grade_id": "plan", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def plan(steps: int, every: int, python: int, graph: int) -> dict[str, float]:
+    """How an epoch is executed."""
+    answer = {
+        "steps per execution": None,
+        "executions per epoch": None,
+        "seconds per epoch": None,
+        "times as fast": None,
+    }
+    ### BEGIN SOLUTION
+    divisors = [together for together in range(1, every + 1) if every % together == 0]
+    fitting = [together for together in divisors if 20 * python <= python + together * graph]
+    together = fitting[0] if fitting else every
+    executions = -(-steps // together)
+    seconds = (executions * python + steps * graph) / 1e6
+    answer["steps per execution"] = together
+    answer["executions per epoch"] = executions
+    answer["seconds per epoch"] = seconds
+    answer["times as fast"] = steps * (python + graph) / 1e6 / seconds
+    ### END SOLUTION
+    return answer
+
+
+# %% nbgrader={"grade": true, "grade_id": "check_plan", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
+lab.check("plan")
 ### BEGIN HIDDEN TESTS
-lab.points("diagnosis")
+lab.points("plan")
 ### END HIDDEN TESTS
 
 # %% [markdown]
-# ## 2. The model
+# ## 4. A slow program
 #
-# Write the function again without the fault, with the same layers and weights of the same shapes, and compile the
-# model with the same optimizer. The labels are still numbers from 0 to 9.
-#
-# Target: with any weights the loss on any images equals the cross-entropy computed with NumPy, to within 0.005. So the
-# loss before training is near ln 10.
+# This program is right: every epoch has every image once, in a new order, with a new augmentation. And it is slow.
+# `records` is a dataset of records. `decode(record)` gives an image and its label; it takes long, and gives the same
+# each time. `augment(images, labels)` changes an image, or all images of a batch in one call. A callback runs every
+# `together` steps.
 
 
-# %% nbgrader={"grade": false, "grade_id": "make_model", "locked": false, "schema_version": 3, "solution": true, "task": false}
-def make_model() -> tf.keras.Model:
-    """The lecture's network, compiled."""
-    ### BEGIN SOLUTION
-    model = tf.keras.Sequential(
-        [
-            tf.keras.layers.Input((28, 28)),
-            tf.keras.layers.Flatten(),
-            tf.keras.layers.Dense(128, activation="relu"),
-            tf.keras.layers.Dropout(0.2),
-            tf.keras.layers.Dense(10),
-        ]
-    )
-    loss = tf.keras.losses.SparseCategoricalCrossentropy(from_logits=True)
-    model.compile(optimizer="adam", loss=loss, metrics=["accuracy"])
-    return model
-    ### END SOLUTION
+# %%
+def slow(records, decode, augment, model, batch, together, epochs):
+    model.compile(optimizer="sgd", loss="mse")
+    for _ in range(epochs):
+        examples = records.shuffle(len(records)).map(decode).map(augment)
+        model.fit(examples.batch(batch), verbose=0)
 
-
-# %% nbgrader={"grade": true, "grade_id": "check_make_model", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
-lab.check("make_model")
-### BEGIN HIDDEN TESTS
-lab.points("make_model")
-### END HIDDEN TESTS
 
 # %% [markdown]
-# ## 3. The clock
+# Write it again, fast. Use `model.compile` and `model.fit`. What the model learns must stay as good: every epoch has
+# every image once, in a new order, in batches of `batch`. To see what `slow` does, let the check count it: `train = slow`.
 #
-# Target: the elapsed seconds, to within 0.02 s, for work that waits and for work that computes. Call `work()` exactly
-# once.
+# Target, a quarter of the points each, all only if the *images* come as they should:
+#
+# - *decoding*: each record is decoded once in the whole training.
+# - *augmentation*: a new one in each epoch, by one call for each batch.
+# - *executions*: each makes `together` steps; the last one of an epoch may be shorter.
+# - *prefetch*: while the model works on a batch, the next one is prepared completely.
 
 
-# %% nbgrader={"grade": false, "grade_id": "elapsed_seconds", "locked": false, "schema_version": 3, "solution": true, "task": false}
-def elapsed_seconds(work) -> float:
-    """The seconds that pass while `work()` runs."""
+# %% nbgrader={"grade": false, "grade_id": "train", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def train(records, decode, augment, model, batch, together, epochs):
+    """The same training as `slow`, with less work."""
     ### BEGIN SOLUTION
-    start = time.perf_counter()
-    work()
-    return time.perf_counter() - start
+    model.compile(optimizer="sgd", loss="mse", steps_per_execution=together)
+    images = records.map(decode, num_parallel_calls=tf.data.AUTOTUNE).cache()
+    batches = images.shuffle(len(records)).batch(batch).map(augment)
+    model.fit(batches.prefetch(tf.data.AUTOTUNE), epochs=epochs, verbose=0)
     ### END SOLUTION
 
 
-# %% nbgrader={"grade": true, "grade_id": "check_elapsed_seconds", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
-lab.check("elapsed_seconds")
+# %% nbgrader={"grade": true, "grade_id": "check_train", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
+lab.check("train")
 ### BEGIN HIDDEN TESTS
-lab.points("elapsed_seconds")
-### END HIDDEN TESTS
-
-# %% [markdown]
-# ## 4. The batches
-#
-# Target: a full batch has `per_replica` images for each of `replicas` replicas; every image occurs once in an epoch,
-# with its label; the number of steps is the number of images divided by the images of a full batch, rounded up.
-
-
-# %% nbgrader={"grade": false, "grade_id": "make_batches", "locked": false, "schema_version": 3, "solution": true, "task": false}
-def make_batches(images, labels, per_replica: int, replicas: int) -> tf.data.Dataset:
-    """The batches of an epoch, as a strategy expects them."""
-    ### BEGIN SOLUTION
-    batch_size = per_replica * replicas
-    return tf.data.Dataset.from_tensor_slices((images, labels)).batch(batch_size)
-    ### END SOLUTION
-
-
-# %% nbgrader={"grade": true, "grade_id": "check_make_batches", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
-lab.check("make_batches")
-### BEGIN HIDDEN TESTS
-lab.points("make_batches")
+lab.points("train")
 ### END HIDDEN TESTS
 
 # %% [markdown]
 # ## What you have now
 #
-# - Three questions, each answered in seconds, that find three faults without an error message.
-# - A loss that begins near ln 10, a clock that counts waiting, and batches that grow with the number of replicas.
+# - The order of a pipeline: decode, cache, shuffle, batch, augment, prefetch, and what each exchange costs.
+# - A tool that finds a frozen order or augmentation in any pipeline of your own.
+# - A rule for the steps per execution, and a training whose work you can count without a clock.
 #
-# **Going on.** The lecture's printout showed an accuracy of 0.2202 on two GPUs after 0.9778 on one. Which of the three
-# faults explains it? [Notebook 03](../../notebooks/03_mirrored_strategy.ipynb) has the answer.
+# **Going on.** [Chapter 03](../../notebooks/03_mirrored_strategy.ipynb) gives the fast program a second device.
 #
-# **Sources.** TensorFlow, [losses](https://www.tensorflow.org/api_docs/python/tf/keras/losses) and
-# [tf.data](https://www.tensorflow.org/guide/data); Python, [time](https://docs.python.org/3/library/time.html).
+# **Sources.** TensorFlow, [tf.data](https://www.tensorflow.org/guide/data),
+# [pipeline performance](https://www.tensorflow.org/guide/data_performance) and
+# [compile](https://www.tensorflow.org/api_docs/python/tf/keras/Model#compile).

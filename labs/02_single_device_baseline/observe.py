@@ -1,212 +1,180 @@
-"""What a student's fixed parts of the lecture's program do, observed next to them; and a clock of the judge's own."""
+"""What a student's pipelines and training do, counted next to them: no clock is read.
 
-import hashlib
-import threading
-import time
-from collections.abc import Callable, Mapping
+Where the names of a notebook have no `tf`, as with the judge's own programs, fake pipelines take TensorFlow's place.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from threading import Lock
 from typing import Any
+from unittest import mock
 
 import numpy as np
 
 from distlab.labs.plain_data import Array, Plain
-from distlab.labs.reference_mlp import Weights
+from distlab.labs.student_programs import written
 
 Namespace = Mapping[str, Any]
-MISSING, NOTHING, ANOTHER_TYPE = "missing", "nothing", "another type"
-NO_PAIRS, NO_BATCHES = "no pairs", "no batches"
-MOST_BATCHES = 200
-WAITING, COMPUTING, BOTH = "waiting", "computing", "computing, then waiting"
-WORK, WORKED, END = "work", "worked", "end"
+Pass = Sequence[tuple[int, float]]
+"""The numbers of the images in the order of one epoch, each with what the augmentation has added."""
+
+
+def watch_batches(namespace: Namespace, count: int, batch: int, epochs: int) -> Plain:
+    """The batches of `mixed_batches(numbers, batch, epochs)`; a text says what is no dataset of batches."""
+    mixed_batches = written(namespace, "mixed_batches")
+    if mixed_batches is None:
+        return None
+    dataset_class = _dataset_class(namespace)
+    batches = mixed_batches(dataset_class.range(count), batch, epochs)
+    if batches is None:
+        return None
+    if not isinstance(batches, dataset_class):
+        return type(batches).__name__
+    most = epochs * (count // batch + 1) + 1
+    numbers = [np.asarray(numbers) for numbers in batches.take(most)]
+    if any(array.ndim != 1 for array in numbers):
+        return "a dataset of single numbers" if numbers[0].ndim == 0 else "a dataset of batches of batches"
+    return [array.tolist() for array in numbers]
+
+
+def watch_repeats(namespace: Namespace, batch: int, passes: Sequence[Pass]) -> Plain:
+    """What `repeats(dataset)` says of a dataset whose passes are these in turn."""
+    repeats = written(namespace, "repeats")
+    if repeats is None:
+        return None
+    begun: list[int] = []
+
+    def batches() -> Iterator[tuple[Array, Array]]:
+        epoch = passes[len(begun) % len(passes)]
+        begun.append(1)
+        for start in range(0, len(epoch), batch):
+            part = np.array(epoch[start : start + batch], np.float32)
+            yield part, part[:, 0].astype(np.int64)
+
+    tf = namespace.get("tf")
+    if tf is None:
+        return repeats(_dataset_class(namespace)(batches))
+    specification = tf.TensorSpec((None, 2), tf.float32), tf.TensorSpec((None,), tf.int64)
+    return repeats(tf.data.Dataset.from_generator(batches, output_signature=specification))
 
 
 @dataclass
-class Evaluation:
-    """Losses of `make_model()`, untrained and with the judge's weights, and its outputs for the judge's images.
+class Seen:
+    """What happened while a program trained.
 
-    `problem` says what is not a model, and then nothing else is known but the type.
+    chain: the transformations of what it trained on, the last one first.  steps: by step the images' numbers, what the
+    augmentation has added to each, and the labels.
     """
 
-    problem: str = ""
-    kind: str = ""
-    shapes: list[list[int]] = field(default_factory=list)
-    untrained: float = 0.0
-    loss: float = 0.0
-    from_logits: bool = False
-    outputs: Array = field(default_factory=lambda: np.empty(0))
-    is_of_keras_3: bool = False
-    dropout: list[float] = field(default_factory=list)
-    optimizer: str = ""
-    rate: float = 0.0
+    decoded: int = 0
+    augmented: int = 0
+    augments_images: bool = False
+    executions: int = 0
+    chain: list[str] = field(default_factory=list)
+    steps: list[list[list[int]]] = field(default_factory=list)
 
 
-def evaluate(namespace: Namespace, images: Array, labels: Array, weights: Weights) -> dict[str, Any]:
-    """The fields of an Evaluation."""
-    return asdict(_evaluation(namespace, images, labels, weights))
+class Watch:
+    """Sees decoding, augmentation, steps and executions while a program trains."""
+
+    def __init__(self) -> None:
+        """Nothing yet."""
+        self.seen, self._lock = Seen(), Lock()  # maps may run in parallel
+
+    def decode(self, record: Any) -> Array:
+        """An image of two numbers: its own, and what the augmentation has added."""
+        with self._lock:
+            self.seen.decoded += 1
+        return np.array([record, 0], np.float32)
+
+    def augment(self, images: Array) -> Array:
+        """Add the number of this call, so that each call adds another one."""
+        with self._lock:
+            self.seen.augmented += 1
+            added = self.seen.augmented
+        self.seen.augments_images |= images.ndim == 1
+        return np.float32(images + np.array([0, added]))
+
+    def note(self, images: Array, labels: Array) -> None:
+        """A step: its images, what was added to them, their labels."""
+        images, labels = np.atleast_2d(images), np.atleast_1d(labels)
+        self.seen.steps.append([images[:, 0].astype(int).tolist(), images[:, 1].astype(int).tolist(), labels.tolist()])
+
+    def ended(self) -> None:
+        """An execution."""
+        self.seen.executions += 1
+
+    def fitted(self, dataset: Any) -> None:
+        """The transformations of what is trained on, the last one first, without those that prepare nothing."""
+        chain = []
+        while dataset is not None:
+            chain.append(getattr(dataset, "name", type(dataset).__name__).lower())
+            dataset = getattr(dataset, "_input_dataset", None)
+        self.seen.chain = [name for name in chain if "options" not in name and "repeat" not in name]
 
 
-def _evaluation(namespace: Namespace, images: Array, labels: Array, weights: Weights) -> Evaluation:
-    import tensorflow as tf
+def watch_training(namespace: Namespace, count: int, batch: int, together: int, epochs: int) -> dict[str, Any] | None:
+    """What `train(records, decode, augment, model, batch, together, epochs)` does with so many records."""
+    train = written(namespace, "train")
+    if train is None:
+        return None
+    watch, tf = Watch(), namespace.get("tf")
+    if tf is None:
+        from lab_02.fake_pipelines import Dataset, Model
 
-    make_model = namespace.get("make_model")
-    if make_model is None:
-        return Evaluation(MISSING)
-    model = make_model()
-    if model is None:
-        return Evaluation(NOTHING)
-    if not isinstance(model, tf.keras.Model):
-        is_of_keras_3 = type(model).__module__.partition(".")[0] == "keras"
-        return Evaluation(ANOTHER_TYPE, type(model).__name__, is_of_keras_3=is_of_keras_3)
+        model = Model(watch.note, watch.ended, watch.fitted)
 
-    def loss_now() -> float:
-        return float(np.ravel(model.evaluate(images, labels, batch_size=len(images), verbose=0))[0])
+        def decode(record: int) -> tuple[Array, int]:
+            return watch.decode(record), record
 
-    shapes, untrained = [variable.shape.as_list() for variable in model.weights], loss_now()
-    if [tuple(shape) for shape in shapes] == [array.shape for array in weights]:
-        model.set_weights(weights)
-    config = model.loss.get_config() if hasattr(model.loss, "get_config") else {}
-    outputs = model.predict(images, verbose=0)
-    layers = [layer for layer in model.submodules if isinstance(layer, tf.keras.layers.Layer)]
-    return Evaluation(
-        shapes=shapes,
-        untrained=untrained,
-        loss=loss_now(),
-        from_logits=bool(config.get("from_logits")),
-        outputs=outputs,
-        dropout=[float(layer.rate) for layer in layers if isinstance(layer, tf.keras.layers.Dropout)],
-        optimizer=type(model.optimizer).__name__,
-        rate=float(np.asarray(getattr(model.optimizer, "learning_rate", 0.0))),
-    )
+        def augment(images: Array, labels: Array) -> tuple[Array, Array]:
+            return watch.augment(images), labels
+
+        train(Dataset.range(count), decode, augment, model, batch, together, epochs)
+    else:
+        _train_with(tf, train, watch, count, batch, together, epochs)
+    return asdict(watch.seen)
 
 
-@dataclass
-class WorkTiming:
-    """Seconds of the work itself and of the whole call that times it; how often the work was done."""
+def _train_with(tf: Any, train: Any, watch: Watch, count: int, *numbers: int) -> None:
+    """The same with TensorFlow, on a dataset that does what is written and no more."""
+    as_written = tf.data.Options()
+    as_written.experimental_optimization.apply_default_optimizations = False
 
-    inside: float = 0.0
-    outside: float = 0.0
-    calls: int = 0
+    def decode(record: Any) -> Any:
+        image = tf.numpy_function(watch.decode, [record], tf.float32)
+        image.set_shape([2])
+        return image, record
 
+    def augment(images: Any, labels: Any) -> Any:
+        added = tf.numpy_function(watch.augment, [images], tf.float32)
+        added.set_shape(images.shape)
+        return added, labels
 
-class WorkTimer:
-    """In the judge's process: lets the work wait, or tells it how long to compute; `timings` by kind of work."""
+    class Model(tf.keras.Model):
+        def train_step(self, data: Any) -> dict[str, Any]:
+            tf.numpy_function(watch.note, list(data[:2]), [])
+            return {"loss": tf.constant(0.0)}
 
-    def __init__(self, waits: float, computes: float) -> None:
-        """Seconds of each."""
-        self._waits, self._computes = waits, computes
-        self.timings = {WAITING: WorkTiming(), COMPUTING: WorkTiming(), BOTH: WorkTiming()}
-        self._kind, self._began, self._work_began = WAITING, 0.0, 0.0
+        def fit(self, x: Any = None, *arguments: Any, **options: Any) -> Any:
+            watch.fitted(x)
+            return super().fit(x, *arguments, **options)
 
-    def __call__(self, event: Plain) -> float:
-        """How long to compute now; `event` is a kind of work at the start of a call, or WORK, WORKED, END.
+    callbacks = tf.keras.callbacks.CallbackList
+    end = callbacks.on_train_batch_end
 
-        The moments are taken here, so that those of WORK and WORKED are between a student's looks at the clock, and
-        those of the call around them.
-        """
-        now = time.perf_counter()
-        if not isinstance(event, str):  # an array has no answer to ==
-            return 0.0
-        timing = self.timings[self._kind]
-        if event in self.timings:
-            self._kind, self._began = event, now
-        elif event == WORK:
-            self._work_began = now
-            if self._kind != WAITING:
-                return self._computes
-            time.sleep(self._waits)
-        elif event == WORKED:
-            if self._kind == BOTH:
-                time.sleep(self._waits)
-                now = time.perf_counter()
-            timing.inside += now - self._work_began
-            timing.calls += 1
-        elif event == END:
-            timing.outside = now - self._began
-        return 0.0
+    def ended(self: Any, step: int, logs: Any = None) -> None:
+        watch.ended()
+        end(self, step, logs)
+
+    records = tf.data.Dataset.range(count).with_options(as_written)
+    with mock.patch.object(callbacks, "on_train_batch_end", ended):
+        train(records, decode, augment, Model(), *numbers)
 
 
-def time_work(namespace: Namespace, ask: Callable[[str], float]) -> dict[str, object]:
-    """What `elapsed_seconds(work)` gives by kind of work; {} without such a function. A WorkTimer answers `ask`."""
-    elapsed_seconds = namespace.get("elapsed_seconds")
-    if elapsed_seconds is None:
-        return {}
+def _dataset_class(namespace: Namespace) -> Any:
+    if (tf := namespace.get("tf")) is not None:
+        return tf.data.Dataset
+    from lab_02.fake_pipelines import Dataset
 
-    def work() -> None:
-        _compute(ask(WORK))
-        ask(WORKED)
-
-    seconds = {}
-    for kind in (WAITING, COMPUTING, BOTH):
-        ask(kind)
-        seconds[kind] = elapsed_seconds(work)
-        ask(END)
-    return seconds
-
-
-def _compute(seconds: float) -> None:
-    """Keep two cores busy for so many seconds each, so that processor time runs faster than elapsed time."""
-    data = bytes(1 << 16)
-
-    def hash_for(seconds: float) -> None:
-        start = time.thread_time()
-        while time.thread_time() - start < seconds:
-            hashlib.sha256(data)  # other threads run meanwhile
-
-    if seconds > 0:
-        threads = [threading.Thread(target=hash_for, args=(seconds,)) for _ in range(2)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-
-
-@dataclass
-class Batches:
-    """The batches of `make_batches`: their sizes, and the labels of all images by label and by what the image shows.
-
-    `problem` says what is not such a data set, and then nothing else is known but the type.
-    """
-
-    problem: str = ""
-    kind: str = ""
-    sizes: list[int] = field(default_factory=list)
-    labels: list[int] = field(default_factory=list)
-    labels_of_images: list[int] = field(default_factory=list)
-    is_endless: bool = False
-
-
-def take_batches(namespace: Namespace, labels: Array, per_replica: int, replicas: int) -> dict[str, Any]:
-    """The fields of Batches for `make_batches(images, labels, per_replica, replicas)`.
-
-    Each pixel of an image is its label.
-    """
-    return asdict(_batches(namespace, labels, per_replica, replicas))
-
-
-def _batches(namespace: Namespace, labels: Array, per_replica: int, replicas: int) -> Batches:
-    import tensorflow as tf
-
-    make_batches = namespace.get("make_batches")
-    if make_batches is None:
-        return Batches(MISSING)
-    images = np.repeat(labels.astype(np.float32), 4).reshape(-1, 2, 2)
-    dataset = make_batches(images, labels, per_replica, replicas)
-    if dataset is None:
-        return Batches(NOTHING)
-    if not isinstance(dataset, tf.data.Dataset):
-        return Batches(ANOTHER_TYPE, type(dataset).__name__)
-    if not (isinstance(dataset.element_spec, tuple) and len(dataset.element_spec) == 2):
-        return Batches(NO_PAIRS)
-    pairs = [(batch.numpy(), batch_labels.numpy()) for batch, batch_labels in dataset.take(MOST_BATCHES)]
-    if any(np.ndim(batch_labels) != 1 for _, batch_labels in pairs):
-        return Batches(NO_BATCHES)
-    return Batches(
-        sizes=[len(batch_labels) for _, batch_labels in pairs],
-        labels=[int(label) for _, batch_labels in pairs for label in batch_labels],
-        labels_of_images=[
-            int(image.min()) if image.shape == (2, 2) and image.min() == image.max() else -1
-            for batch, _ in pairs
-            for image in np.asarray(batch)
-        ],
-        is_endless=len(pairs) == MOST_BATCHES,
-    )
+    return Dataset

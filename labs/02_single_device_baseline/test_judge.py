@@ -1,25 +1,40 @@
-"""Lab 02: causes and symptoms; models, clocks and batches told apart in a process of their own."""
+"""Lab 02: other right answers; the same programs on TensorFlow, in a process of their own."""
+
+import math
+from fractions import Fraction
 
 import pytest
-from lab_02 import given, judge
-from lab_02.judge import DIAGNOSIS, LAB
+from lab_02.judge import LAB, PLAN
 
 from tests.distlab.labs.judged_apart import assert_told_apart, judged_apart
-from tests.distlab.labs.known_wrong import assert_right, verdict_on
+from tests.distlab.labs.known_wrong import SEEDS, assert_right, verdict_on
 
 
-def test_each_symptom_has_one_cause_and_every_other_cause_a_doubt():
-    assert list(DIAGNOSIS) == list(given.SYMPTOMS) and isinstance(given.CAUSES, tuple)
-    assert sorted([*DIAGNOSIS.values(), *judge.DOUBTS]) == sorted(given.CAUSES)
+def by_fractions(steps, every, python, graph):
+    together = every
+    for k in range(every, 0, -1):
+        if every % k == 0 and Fraction(python, python + k * graph) <= Fraction(1, 20):
+            together = k
+    executions = math.ceil(Fraction(steps, together))
+    seconds = Fraction(executions * python + steps * graph, 10**6)
+    return dict(zip(PLAN, (together, executions, seconds, steps * (python + graph) / seconds / 10**6), strict=True))
 
 
-def test_a_note_costs_nothing_and_a_cause_that_is_not_in_the_list_costs_its_part():
-    assert_right(verdict_on(LAB, "diagnosis", {"diagnosis": {"note": "mine", **dict(reversed(DIAGNOSIS.items()))}}))
-    verdict = verdict_on(LAB, "diagnosis", {"diagnosis": DIAGNOSIS | {"steps": "the strategy is slow", "clock": None}})
-    assert "'the strategy is slow' is not in the list of causes." in verdict.text
-    assert "clock: not done yet" in verdict.text and verdict.share == pytest.approx(1 / 3)
+def test_a_right_plan_in_another_style_gets_full_marks():
+    for seed in SEEDS:
+        assert_right(verdict_on(LAB, "plan", {"plan": by_fractions}, seed))
+
+
+def test_a_training_in_executions_that_are_too_long_hears_of_the_callback():
+    def train(records, decode, augment, model, batch, together, epochs):
+        model.compile(steps_per_execution=99)
+        images = records.map(decode).cache().shuffle(len(records)).batch(batch).map(augment).prefetch(1)
+        model.fit(images, epochs=epochs)
+
+    verdict = verdict_on(LAB, "train", {"train": train})
+    assert "a callback has to see every 4 steps" in verdict.text and verdict.share == pytest.approx(3 / 4)
 
 
 @pytest.mark.slow
-def test_models_clocks_and_batches_are_told_apart():
+def test_on_tensorflow_each_mistake_gets_the_same_hint():
     assert_told_apart(judged_apart("02", "lab_02.known_answers"))

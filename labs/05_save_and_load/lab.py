@@ -14,7 +14,7 @@
 #
 # **Time.** 60 minutes for exercises 1 to 3, and 10 more for exercise 4, which is optional.
 #
-# **Before this.** [Notebook 05](../../notebooks/05_save_and_load.ipynb), part 2.
+# **Before this.** [Chapter 05](../../notebooks/05_save_and_load.ipynb), part 2.
 #
 # **How it works.** Write each answer in the cell that says so, run it, and run the check below it: it says what is
 # wrong, with a hint. `make check LAB=05` does the same in a terminal. Everything is tiny and runs on one device. A full
@@ -76,7 +76,7 @@ lab.points("numbers_of")
 print(lab.given.source())
 
 # %% [markdown]
-# Write the program, as `run` in section 8 of the notebook. A process makes a new `SmallTraining` and calls
+# Write the program, as `run` in part 2 of the chapter. A process makes a new `SmallTraining` and calls
 # `run(training, folder, last_step, every)`, which
 #
 # - resumes from the newest checkpoint in `folder`, if there is one;
@@ -160,8 +160,8 @@ for letter, pair in runs.items():
 # their signs.
 #
 # A step's record follows from the state: the images and the mask come first, then the loss, then the changes, which are
-# the learning rate times Adam's (section 9 of the notebook). There, $t$ is one number for all weights, and each weight
-# has its own $m$ and $v$.
+# the learning rate times Adam's (in the chapter: *What the optimizer remembers*). There, $t$ is one number for all
+# weights, and each weight has its own $m$ and $v$.
 #
 # Target: right for any such runs. A sixth of the points for each part.
 

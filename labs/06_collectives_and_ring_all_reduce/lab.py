@@ -14,7 +14,7 @@
 #
 # **Time.** 45 minutes.
 #
-# **Before this.** [Notebook 06](../../notebooks/06_collectives_and_ring_all_reduce.ipynb), sections 1 to 7. Try it with
+# **Before this.** [Notebook 06](../../notebooks/06_collectives_and_ring_all_reduce.ipynb), sections 1 to 5. Try it with
 # that notebook closed.
 #
 # **How it works.** Write each answer in the cell that says so, run it, and run the check below it. The check runs your

@@ -1,8 +1,15 @@
-"""Six jobs whose TF_CONFIGs are broken, and the fixes to choose from; not which fix belongs to which job."""
+"""Six jobs whose TF_CONFIGs are broken, what TensorFlow says, and the fixes to choose from; not which fix is right.
+
+`write` writes the student's functions into a file, from which a program can start real workers.
+"""
 
 import json
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from distlab.labs.student_programs import text_of
 
 HOSTS = ["host1:23456", "host2:23456", "host3:23456"]
 
@@ -26,12 +33,34 @@ BROKEN: dict[str, Texts] = {
 }
 
 
+_WAITS = "(nothing after a minute)"
+_TAKEN = "UnknownError: Could not start gRPC server"
+MESSAGES: dict[str, Texts] = {
+    "A": [_WAITS, "ValueError: The `task_id` 2 exceeds the maximum id of worker."],
+    "B": [
+        'InvalidArgumentError: Could not interpret "host2" as a host-port pair.',
+        'InvalidArgumentError: Could not parse port for local server from "host2".',
+    ],
+    "C": [_WAITS, _WAITS],
+    "D": ["JSONDecodeError: Expecting property name enclosed in double quotes: line 1 column 2 (char 1)"] * 2,
+    "E": [_WAITS] * 3,
+    "F": [_WAITS] * 2,
+}
+"""The last line of each process of TensorFlow 2.21, recorded on three hosts, which were network namespaces."""
+
+
 def described() -> str:
-    """The texts of every job, one line per process."""
+    """The texts of every job, one line per process, and below each what TensorFlow says."""
     lines = []
     for letter, texts in BROKEN.items():
-        lines += [f"{letter}  process {number}: {text}" for number, text in enumerate(texts)]
+        for number, (text, message) in enumerate(zip(texts, MESSAGES[letter], strict=True)):
+            lines += [f"{letter}  process {number}: {text}", f"   TensorFlow: {message}"]
     return "\n".join(lines)
+
+
+def write(namespace: Mapping[str, Any], file: Path) -> None:
+    """Write the student's `start`, and the functions of the notebook that it calls, to a file."""
+    file.write_text("import json\nimport os\nimport subprocess\n\n\n" + text_of(namespace, ["start"]))
 
 
 def _each_index(texts: Texts, change: Callable[[list[int]], Sequence[int | str]]) -> Texts:

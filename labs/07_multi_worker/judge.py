@@ -1,7 +1,9 @@
-"""The judge of lab 07: TF_CONFIG written and fixed, the chief, and saving without a race or a hang."""
+"""The judge of lab 07: TF_CONFIG written and fixed, workers started, and saving without a race or a hang."""
 
 import json
+import os
 import shutil
+import subprocess
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import combinations
@@ -11,10 +13,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from lab_07 import given, observe
 from lab_07.given import BROKEN, CHANGES, FIELDS, FIXES
-from lab_07.observe import RESULT, SAVE, FilesLeft
+from lab_07.observe import RESULT, SAVE, FilesLeft, Started
+from lab_07.sharding import SAMPLES_SEEN
 
 from distlab import cluster_spec
-from distlab.labs import Answer, Exercise, Lab, Verdict, not_done, parts, right, wrong
+from distlab.labs import Answer, Exercise, Lab, Raised, Verdict, not_done, parts, right, wrong
 from distlab.labs.answer_errors import NotDone
 from distlab.labs.by_programs import ByPrograms, Mistake, formulas
 from distlab.labs.plain_data import Plain, as_record
@@ -120,64 +123,123 @@ TF_CONFIG = ByPrograms(
     ),
 )
 
-# The chief -----------------------------------------------------------------------------------------------------------
+# Starting the workers ------------------------------------------------------------------------------------------------
 
 
-def is_chief(cluster: Cluster, task_type: str, index: int) -> bool:
-    """As TensorFlow says it."""
-    return cluster_spec.check(cluster_spec.tf_config(cluster, task_type, index)).is_chief
+class Job(NamedTuple):
+    """A cluster whose tasks are to be started, and which of them fails at the end."""
+
+    cluster: Cluster
+    failing: str
 
 
-def claims(answer: Answer, case: tuple[Cluster]) -> Plain:
-    """Who says that it is the chief; what it gives if that is no truth value."""
-    claiming = []
-    for task in tasks_of(case[0]):
-        claim = answer.call("is_chief", case[0], *task)
-        if not isinstance(claim, bool):
-            return [claim]
-        claiming += [f"{task[0]} {task[1]}"] if claim else []
-    return " and ".join(claiming) or "nobody"
+def jobs(generator: np.random.Generator) -> list[Job]:
+    """Two workers, which end well, and a chief with two workers, of which one fails."""
+    of_workers, with_chief = clusters(generator)[:2]
+    return [
+        Job({"worker": of_workers["worker"][:2]}, "nobody"),
+        Job({"chief": with_chief["chief"], "worker": with_chief["worker"][:2]}, "worker 1"),
+    ]
 
 
-def who(text: str) -> Callable[[Any, Any], str]:
-    """A hint that begins with those who say that they are the chief."""
-    return lambda case, claiming: f"In {in_words(case[0])}, {claiming} {text}"
+def start(command: Sequence[str], cluster: Cluster) -> list[int]:
+    """All at first, then wait for each."""
+    variables = [os.environ | {"TF_CONFIG": tf_config(cluster, *task)} for task in tasks_of(cluster)]
+    processes = [subprocess.Popen(command, env=each) for each in variables]
+    return [process.wait() for process in processes]
 
 
-NOBODY = who("says that it is the chief: nothing would be saved.")
-PARAMETER_SERVER_TOO = who("say that they are the chief. A parameter server trains nothing.")
-PARAMETER_SERVER = who("would be the chief. A parameter server trains nothing.")
-CLAIMS = {
-    "task_type == 'chief'": NOBODY,
-    "False": NOBODY,
-    "not right": lambda case, claiming: (
-        f"In {in_words(case[0])}, all say that they are the chief, except the one that is."
-    ),
-    "True": who("say that they are the chief. How many may keep the files?"),
-    "task_type == 'chief' or (task_type, index) == ('worker', 0)": who(
-        "say that they are the chief: two would write the same file."
-    ),
-    "(task_type, index) == ('worker', 0)": who("would be the chief. Who is it when the cluster names one?"),
-    "(task_type, index + 1) == ('worker', len(cluster['worker']))": who(
-        "would be the chief. Which task is the chief when the cluster names none?"
-    ),
-    "index == 0": PARAMETER_SERVER_TOO,
-    "task_type == 'chief' if 'chief' in cluster else index == 0": PARAMETER_SERVER_TOO,
-    "index == 0 and ('chief' not in cluster or task_type != 'worker')": PARAMETER_SERVER_TOO,
-    "(task_type, index) == (next(iter(cluster)), 0)": PARAMETER_SERVER,
-    "(task_type, index) == (min(cluster), 0)": PARAMETER_SERVER,
-}
-IS_CHIEF = ByPrograms(
-    is_chief,
-    lambda generator: [(cluster,) for cluster in clusters(generator)],
-    observe=claims,
+def serial_weight() -> float:
+    """What one process trains that has all twelve numbers of the fake workers."""
+    weight = 0.0
+    for _ in range(3):
+        weight -= 0.5 * sum(weight - number for number in range(12)) / 12
+    return weight
+
+
+def fault_of_start(answer: Answer, case: Job) -> str:
+    """Let `start` begin fake workers; what is wrong first with them, empty if nothing is."""
+    try:
+        seen = answer.inside(observe.call_start, *case)
+    except Raised as error:
+        if "PathLike" not in str(error):
+            raise
+        return "Popen takes texts alone. Is TF_CONFIG one, and do you pass `command` on as it is?"
+    if seen is None:
+        raise NotDone("there is no `start` yet: run the cell above")
+    started = as_record(seen, Started, "what `start` does")
+    if not started.processes and not started.configs and started.codes is None:
+        raise NotDone("`start` starts no process")
+    return next(faults_of_start(case, started), "")
+
+
+def faults_of_start(case: Job, started: Started) -> Iterator[str]:
+    """What is wrong: with when it waits, with the processes' TF_CONFIG, with what it gives."""
+    names = [f"{task_type} {index}" for task_type, index in tasks_of(case.cluster)]
+    count = max(started.processes, len(started.configs))
+    if not count:
+        yield "no process is left to look at. Start each by subprocess.Popen."
+    if count != len(names):
+        processes = "process was" if count == 1 else "processes were"
+        yield f"{count} {processes} started, and the cluster has {len(names)} tasks. Does every task have its own?"
+    if started.waits_too_early:
+        yield (
+            f"you wait for a process before all {len(names)} are started. It waits for the others, which start only "
+            "when it has ended: a deadlock. What must be done before the first wait?"
+        )
+    if started.still_run:
+        yield "`start` returns while its processes still run. Which method of a process gives its exit code at the end?"
+    if not any(started.configs):
+        yield "TF_CONFIG is not set in the processes. Which argument of Popen gives a process its variables?"
+    if started.changes_own:
+        yield (
+            "TF_CONFIG is now set in your notebook too, and TensorFlow would take the notebook for a worker. How does "
+            "only the new process get it?"
+        )
+    try:
+        configs = [dict(json.loads(text)) for text in started.configs]
+        tasks = [f"{each['task']['type']} {each['task']['index']}" for each in configs]
+        is_same_cluster = all(each["cluster"] == case.cluster for each in configs)
+    except (KeyError, TypeError, ValueError):
+        tasks = []
+        yield "TF_CONFIG of a process is no text that TensorFlow could read. Exercise 1 has a function for it."
+    for name in names:
+        if name not in tasks:
+            yield f"nobody is {name}, and the tasks are {', '.join(sorted(tasks))}. Who gets which index?"
+    if not is_same_cluster:
+        yield "a process has another cluster than the one that `start` was given. What must be the same everywhere?"
+    if not started.keeps:
+        yield (
+            "the processes have TF_CONFIG and nothing else: without PATH and the other variables many programs do not "
+            "even start. How do you add one variable to those of `os.environ`?"
+        )
+    codes = [3 * (name == case.failing) for name in names]
+    if not isinstance(started.codes, (list, tuple)):
+        kind = {None: "nothing", "int": "a number"}.get(started.codes, f"a {started.codes}")
+        yield f"all workers train, and then `start` gives {kind}. It must give a list of exit codes."
+    elif list(started.codes) != codes:
+        yield (
+            f"`start` gives {list(started.codes)}, and the processes of {', '.join(names)} ended with {codes}. From "
+            "where do you take them, and in which order?"
+        )
+    for name in names:
+        if abs(started.weights.get(name, np.nan) - serial_weight()) > 1e-9:
+            yield f"{name} does not end with the weight that one process would train"
+
+
+def in_case(case: Job, fault: str) -> str:
+    """The fault, with its cluster."""
+    return f"In {in_words(case.cluster)}: {fault}"
+
+
+STARTING = ByPrograms(
+    start,
+    jobs,
+    observe=fault_of_start,
     said=lambda case: "",
-    form=lambda case, claiming: (
-        f"is_chief gives {claiming[0]!r}; it must return True or False." if isinstance(claiming, list) else None
-    ),
-    otherwise=who("would be the chief. Who is it when the cluster names one, and who when it names none?"),
-    praise=lambda cases: "Each cluster has one chief.",
-    mistakes=formulas(is_chief, {"": CLAIMS}),
+    otherwise=in_case,
+    praise=lambda cases: "All tasks start before you wait, each knows who it is, and they train one number together.",
+    mistakes=[],  # each would start processes again: they are in test_judge.py
 )
 
 # Six broken jobs -----------------------------------------------------------------------------------------------------
@@ -273,12 +335,17 @@ def trained(generator: np.random.Generator) -> list[Trained]:
     ]
 
 
+def is_chief(cluster: Cluster, task_type: str, index: int) -> bool:
+    """As TensorFlow says it."""
+    return cluster_spec.check(cluster_spec.tf_config(cluster, task_type, index)).is_chief
+
+
 def save(worker: Any, model: Any, accuracy: Any, folder: Path) -> None:
     """Everybody calls, the chief keeps the files."""
     value = accuracy.result()
     with tempfile.TemporaryDirectory() as scratch:
-        model.save((folder if worker.is_chief else Path(scratch)) / "model.keras")
-    if worker.is_chief:
+        model.save((folder if CHIEF(worker) else Path(scratch)) / "model.keras")
+    if CHIEF(worker):
         (folder / "accuracy.txt").write_text(f"{value:.3f}")
 
 
@@ -297,7 +364,7 @@ def first_fault(answer: Answer, case: Trained) -> str:
             calls.append(str(call))
             return case.model if call == SAVE else case.accuracy
 
-        files = answer.inside(observe.call_save, *task, is_chief_here, respond=respond)
+        files = answer.inside(observe.call_save, case.cluster, *task, respond=respond)
         if files is None:
             raise NotDone("there is no `save` yet: run the cell above")
         left[name] = as_record(files, FilesLeft, "what `save` leaves")
@@ -338,7 +405,7 @@ def faults(case: Trained, called: Mapping[str, list[str]], left: Mapping[str, Fi
     if more := sorted(set(files) - {"model.keras", "accuracy.txt"}):
         yield f"the chief leaves {more[0]} in the folder too, which must hold model.keras and accuracy.txt only"
     for peer in peers:
-        for file in left[peer].folder:
+        for file in sorted(left[peer].folder, key="model.keras".__ne__):
             if file == "model.keras":
                 yield f"{peer} and the chief write model.keras at the same path"
             if file in files:
@@ -347,7 +414,10 @@ def faults(case: Trained, called: Mapping[str, list[str]], left: Mapping[str, Fi
     for first, second in combinations(called, 2):
         for path in left[first].written:
             if path in left[second].written:
-                yield f"{first} and {second} both save to {path}"
+                yield (
+                    f"{first} and {second} both save to {path}: a race, even if the file is removed later. Which name "
+                    "does nobody else have?"
+                )
     for name, own in left.items():
         if own.temporary:
             yield f"{name} leaves files in the folder for temporary files"
@@ -368,18 +438,25 @@ def after(text: str) -> Callable[[Any, Any], str]:
     return lambda case, fault: f"In {in_words(case.cluster)}: {fault}{text}"
 
 
-SAYS_ALL = after(".")
-RACE = after(": a race, and one of them may lose its file.")
+def SAYS_ALL(case: Trained, fault: str) -> str:  # noqa: N802
+    """The fault, which may end with a question."""
+    return after("" if fault.endswith("?") else ".")(case, fault)
+
+
+def RACE(case: Trained, fault: str) -> str:  # noqa: N802
+    """Two write to one path: everybody, or two that take themselves for the chief."""
+    asks = " Who is the chief where the cluster names one?" if "chief" in case.cluster else ""
+    return after(f": a race, and one of them may lose its file.{asks}")(case, fault)
 
 
 def CHIEF(worker: Any) -> bool:  # noqa: N802
     """Whether it is the chief."""
-    return bool(worker.is_chief)
+    return is_chief(worker.cluster, worker.task_type, worker.index)
 
 
 def right_place(worker: Any, folder: Path) -> Path:
     """The shared folder for the chief, a temporary one for the others."""
-    return folder if worker.is_chief else Path(tempfile.mkdtemp())
+    return folder if CHIEF(worker) else Path(tempfile.mkdtemp())
 
 
 def saving(
@@ -397,7 +474,7 @@ def saving(
         own.mkdir(exist_ok=True)
         if saves(worker):
             model.save(own / file(worker))
-        if worker.is_chief:
+        if CHIEF(worker):
             (folder / "accuracy.txt").write_text(str(value))
         if not leaves and not own.is_relative_to(folder):
             shutil.rmtree(own)
@@ -408,7 +485,7 @@ def saving(
 
 def the_chief_in_another_order(worker: Any, model: Any, accuracy: Any, folder: Path) -> None:
     """The model first, where the others read the accuracy first."""
-    if worker.is_chief:
+    if CHIEF(worker):
         model.save(folder / "model.keras")
         (folder / "accuracy.txt").write_text(str(accuracy.result()))
     else:
@@ -417,7 +494,7 @@ def the_chief_in_another_order(worker: Any, model: Any, accuracy: Any, folder: P
 
 def of_chief(change: Callable[[Path], Any]) -> Callable[[Any, Path], Any]:
     """What only the chief does, with the folder."""
-    return lambda worker, folder: change(folder) if worker.is_chief else None
+    return lambda worker, folder: change(folder) if CHIEF(worker) else None
 
 
 def two_decimals(folder: Path) -> None:
@@ -445,17 +522,21 @@ SAVING = ByPrograms(
         Mistake(RACE, saving(lambda worker, folder: folder)),
         Mistake(RACE, saving(lambda worker, folder: folder if worker.index == 0 else right_place(worker, folder))),
         Mistake(
+            after(". Who is the chief if no task has this type?"),
+            saving(lambda worker, folder: folder if worker.task_type == "chief" else Path(tempfile.mkdtemp())),
+        ),
+        Mistake(
             after(". What is done once is for the chief."),
             saving(then=lambda worker, folder: (folder / "accuracy.txt").open("a").close()),
         ),
         Mistake(
-            SAYS_ALL, saving(lambda worker, folder: folder if worker.is_chief else folder / f"worker-{worker.index}")
+            SAYS_ALL, saving(lambda worker, folder: folder if CHIEF(worker) else folder / f"worker-{worker.index}")
         ),
         Mistake(
-            after(": a race, even if the file is removed later. Which name does nobody else have?"),
+            SAYS_ALL,
             saving(
                 lambda worker, folder: folder,
-                lambda worker: "model.keras" if worker.is_chief else "spare.keras",
+                lambda worker: "model.keras" if CHIEF(worker) else "spare.keras",
                 then=lambda worker, folder: (folder / "spare.keras").unlink(missing_ok=True),
             ),
         ),
@@ -474,8 +555,9 @@ LAB = Lab(
     "07_multi_worker",
     [
         Exercise("tf_config", 4, TF_CONFIG),
-        Exercise("is_chief", 3, IS_CHIEF),
+        Exercise("start", 4, STARTING),
         Exercise("diagnosis", 6, judge_diagnosis),
+        Exercise("samples_seen", 5, SAMPLES_SEEN),
         Exercise("save", 5, SAVING),
     ],
     solved_in=["distlab.cluster_spec"],

@@ -7,28 +7,34 @@
 # ---
 
 # %% [markdown]
-# # Lab 07: who am I, and who keeps the files?
+# # Lab 07: start workers, break them, save without a race
 #
-# **Goal.** Write the TF_CONFIG of any process of any cluster, say who is chief, find what is wrong with six jobs that
-# do not start, and save a model so that nothing hangs, nothing is overwritten and nothing is left behind.
+# **Goal.** Start two workers that train one model, find what is wrong with six jobs that do not start, say how many
+# images each worker gets, and save so that nothing hangs, nothing is overwritten and nothing is left behind.
 #
-# **Time.** 30 minutes.
+# **Time.** 55 minutes.
 #
-# **Before this.** [Notebook 07](../../notebooks/07_multi_worker.ipynb), sections 2, 5 and 7.
+# **Before this.** [Chapter 07](../../notebooks/07_multi_worker.ipynb), sections 1 to 7.
 #
 # **How it works.** Write each answer in the cell that says so, run it, and run the check below it: it says what is
-# wrong, with a hint. `make check LAB=07` does the same in a terminal. No process is started here and TensorFlow is not
-# needed: the checks call your functions for every task of made-up clusters, and run the saving in one process. A full
-# solution is next to this file, in [solution.ipynb](solution.ipynb).
+# wrong, with a hint. `make check LAB=07` does the same in a terminal. The checks need no TensorFlow: they call your
+# functions with fake workers, which end within a second. Two other cells start TensorFlow itself. A full solution is
+# next to this file, in [solution.ipynb](solution.ipynb).
 
 # %%
+from distlab import labs, programs
+
+# isort: split
 import json
+import math
+import os
+import subprocess
+import sys
 import tempfile
 from pathlib import Path
 
-from distlab import labs
-
 lab = labs.open("07")
+PROGRAMS = programs.FOLDER / "07_multi_worker"
 
 # %% [markdown]
 # ## 1. TF_CONFIG for any task
@@ -59,38 +65,71 @@ lab.points("tf_config")
 ### END HIDDEN TESTS
 
 # %% [markdown]
-# ## 2. The chief
+# ## 2. Start the workers
 #
-# One task of each cluster, the chief, does what must be done only once. Which task that is depends on the cluster: some
-# clusters name a `chief`, others do not.
+# Now start the processes of a cluster, one for each task. `command` is what you would type in a terminal, as a list
+# such as `["python", "train.py"]`, and it is the same for all of them. These calls are all you need:
 #
-# Target: True for exactly one task of each cluster, False for all others.
+# - `subprocess.Popen(command, env=variables)` starts a process and returns at once; `variables` is a dictionary with
+#   *all* environment variables of the new process. Those of the notebook are in `os.environ`.
+# - `process.wait()` waits until the process ends, and returns its exit code.
+#
+# Return the exit codes when all processes have ended, in the order in which `cluster` lists the tasks.
+#
+# Target: the workers find each other and train. In the check they are fake ones, which train one number.
 
 
-# %% nbgrader={"grade": false, "grade_id": "is_chief", "locked": false, "schema_version": 3, "solution": true, "task": false}
-def is_chief(cluster: dict[str, list[str]], task_type: str, index: int) -> bool:
-    """Whether this task is the chief of its cluster."""
+# %% nbgrader={"grade": false, "grade_id": "start", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def start(command: list[str], cluster: dict[str, list[str]]) -> list[int]:
+    """Start one process per task, each with its TF_CONFIG; the exit codes of all."""
     ### BEGIN SOLUTION
-    if "chief" in cluster:
-        return task_type == "chief"
-    return task_type == "worker" and index == 0
+    processes = []
+    for task_type, addresses in cluster.items():
+        for index in range(len(addresses)):
+            variables = os.environ | {"TF_CONFIG": tf_config(cluster, task_type, index)}
+            processes.append(subprocess.Popen(command, env=variables))
+    return [process.wait() for process in processes]
     ### END SOLUTION
 
 
-# %% nbgrader={"grade": true, "grade_id": "check_is_chief", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
-lab.check("is_chief")
+# %% nbgrader={"grade": true, "grade_id": "check_start", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
+lab.check("start")
 ### BEGIN HIDDEN TESTS
-lab.points("is_chief")
+lab.points("start")
 ### END HIDDEN TESTS
+
+# %% [markdown]
+# When the check is content, let your two functions start real workers. `two_workers.py` chooses free ports, calls your
+# `start`, and compares the files that the workers have written. They train one model if both say 2 replicas and their
+# weights are equal. It takes about ten seconds, and there are no points for it.
+
+# %%
+folder = tempfile.TemporaryDirectory()
+file = Path(folder.name) / "start.py"
+lab.given.write(globals(), file)
+
+# %%
+# !{sys.executable!r} '{PROGRAMS}/two_workers.py' '{file}'
 
 # %% [markdown]
 # ## 3. Six jobs that do not start
 #
-# This is TF_CONFIG in each process of six training jobs. Process 0 runs on the machine `host1`, process 1 on `host2`,
-# process 2 on `host3`. The number of a process is the index that it should have. Each job has **one** mistake.
+# This is TF_CONFIG in each process of six training jobs, and what TensorFlow said there. Process 0 runs on the machine
+# `host1`, process 1 on `host2`, process 2 on `host3`. The number of a process is the index that it should have. Each
+# job has **one** mistake. Some processes say nothing: they wait for another one.
 
 # %%
 print(lab.given.described())
+
+# %% [markdown]
+# You can hear such a message yourself. This is process 1 of job B, in a few seconds:
+
+# %%
+text = lab.given.BROKEN["B"][1]
+command = "import tensorflow as tf; tf.distribute.MultiWorkerMirroredStrategy()"
+
+# %%
+# !TF_CONFIG='{text}' {sys.executable!r} -c '{command}' 2>&1 | tail -n 1
 
 # %% [markdown]
 # For each job choose the field that has the mistake, and the fix. These are the words to choose from; the check applies
@@ -131,30 +170,84 @@ lab.points("diagnosis")
 ### END HIDDEN TESTS
 
 # %% [markdown]
-# ## 4. Save the right way
+# ## 4. Who gets which images?
+#
+# Several workers, processes with one device each, train under `MultiWorkerMirroredStrategy`. They read the same TFRecord
+# files; `images_per_file` says how many images are in each file. Every worker's pipeline reads the files in this order
+# and makes **global batches** by `.batch(batch)`; the last one may be smaller. Then
+# `strategy.experimental_distribute_dataset`, which `fit` calls for you, rewrites the pipelines: it divides each batch among
+# the workers, and removes from each pipeline what belongs to the others. The **auto-shard policy** says how:
+#
+# - `"OFF"`: nothing is removed; every worker gets all images, in smaller batches.
+# - `"DATA"`: every worker reads everything and keeps its part of *each batch*, worker 0 the first one. A part has as many
+#   images as the batch divided by the number of workers, rounded up. The last parts get what is left, which may be
+#   nothing: of 8 images three workers keep 3, 3, and 2, and of 4 images they keep 2, 2, and 0.
+# - `"FILE"`: with $n$ workers, every worker reads every $n$-th file and keeps all of its images; worker $i$ starts with
+#   file $i$, counted from 0. If there are fewer files than workers, TensorFlow refuses.
+# - `"AUTO"`: `"FILE"` if the pipeline reads files, else `"DATA"`.
+
+# %% [markdown]
+# How many images does each worker get in one epoch? Return a list with one number per worker, or `None` if TensorFlow
+# refuses.
+#
+# Target: the same numbers as TensorFlow. A fifth of the points for each policy, a fifth for few files or images.
+
+
+# %% nbgrader={"grade": false, "grade_id": "samples_seen", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def samples_seen(policy: str, images_per_file: list[int], workers: int, batch: int) -> list[int] | None:
+    """How many images each worker gets; None where TensorFlow refuses."""
+    ### BEGIN SOLUTION
+    total = sum(images_per_file)
+    if policy == "OFF":
+        return [total] * workers
+    if policy == "DATA":
+        kept = [0] * workers
+        for start in range(0, total, batch):
+            left = min(batch, total - start)
+            part = math.ceil(left / workers)
+            for worker in range(workers):
+                kept[worker] += min(part, left)
+                left -= min(part, left)
+        return kept
+    if len(images_per_file) < workers:  # under FILE, and AUTO, which is FILE where files are read
+        return None
+    return [sum(images_per_file[worker::workers]) for worker in range(workers)]
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade": true, "grade_id": "check_samples_seen", "locked": true, "points": 5, "schema_version": 3, "solution": false, "task": false}
+lab.check("samples_seen")
+### BEGIN HIDDEN TESTS
+lab.points("samples_seen")
+### END HIDDEN TESTS
+
+# %% [markdown]
+# ## 5. Save without a race
 #
 # Training is over. **Every** worker calls your function, with
 #
-# - `worker`: `worker.task_type`, `worker.index`, and `worker.is_chief`, which is True for one of them;
+# - `worker`: which task it is, by `worker.task_type` and `worker.index`, and the `worker.cluster` of exercise 1;
 # - `model`: `model.save(path)` writes a file; it reads variables that have a part on each worker;
 # - `accuracy`: `accuracy.result()` gives a number; its parts are on all workers too;
 # - `folder`: a `Path` to a folder that all workers share.
 #
 # At the end, `folder` holds two files that the chief wrote, `model.keras` and `accuracy.txt` (only the number as text,
-# with at least three decimals), and nothing else. No worker leaves a temporary file behind.
+# with at least three decimals), and nothing else. No worker leaves a temporary file behind. Some clusters name a
+# `chief`, others do not: decide here which worker it is.
 #
-# Target: every worker takes part in the same collectives in the same order; no path is written by two of them.
+# Target: every worker takes part in the same collectives in the same order; no path is written by two of them; exactly
+# one worker is the chief.
 
 
 # %% nbgrader={"grade": false, "grade_id": "save", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def save(worker, model, accuracy, folder: Path) -> None:
     """Save the model and the accuracy; called by every worker."""
     ### BEGIN SOLUTION
+    is_chief = worker.task_type == "chief" if "chief" in worker.cluster else worker.index == 0
     value = accuracy.result()
     with tempfile.TemporaryDirectory() as scratch:
-        place = folder if worker.is_chief else Path(scratch)
-        model.save(place / "model.keras")
-    if worker.is_chief:
+        model.save((folder if is_chief else Path(scratch)) / "model.keras")
+    if is_chief:
         (folder / "accuracy.txt").write_text(f"{value:.3f}\n")
     ### END SOLUTION
 
@@ -168,13 +261,14 @@ lab.points("save")
 # %% [markdown]
 # ## What you have now
 #
-# - One line that writes TF_CONFIG for any task: the cluster is the same everywhere, the task is not.
-# - A rule for the chief that also holds when the cluster names one.
-# - Six mistakes that you will meet again, and what each looks like.
-# - A way to save that works whichever variables are combined when they are read: all workers call, only the chief keeps
-#   the files.
+# - A function that writes TF_CONFIG for any task, and one that starts the workers of any cluster.
+# - Six mistakes that you will meet again, and what TensorFlow says about each, or does not say.
+# - A function that says how many images each worker gets, and when TensorFlow refuses.
+# - A way to save that works whichever variables are combined when they are read, with and without a task `chief`.
 #
-# **Going on.** In the course's folder `notebooks/programs/07_multi_worker`, `train.py` does the same with TensorFlow;
+# **Going on.** In the course's folder `notebooks/programs/07_multi_worker`, `loop.py` saves so with TensorFlow;
 # `save_wrongly.py` does it wrongly.
 #
-# **Sources.** TensorFlow 2.21: TFConfigClusterResolver; `distributed_file_utils` for saving by all workers.
+# **Sources.** TensorFlow 2.21: TFConfigClusterResolver,
+# [AutoShardPolicy](https://www.tensorflow.org/api_docs/python/tf/data/experimental/AutoShardPolicy);
+# `distributed_file_utils` for saving by all workers.

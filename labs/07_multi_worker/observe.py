@@ -1,31 +1,182 @@
-"""What `save` does as one worker of a fake cluster; runs in the process of the student's code.
+"""What `start` and `save` do; runs in the process of the student's code.
 
-The workers are called one after the other, so nothing can hang here. The judge's process notes the collectives, and
-says what they give.
+`start` starts small fake workers: they read TF_CONFIG, and train one number together through files. The workers of
+`save` are called one after the other, so nothing can hang there; the judge's process notes the collectives.
 """
 
+import json
 import os
 import shutil
+import subprocess
+import sys
 import tempfile
-from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 from distlab.labs.plain_data import Plain
 
 Ask = Callable[[str], Plain]
+
+# Starting the workers ------------------------------------------------------------------------------------------------
+
+FAKE_WORKER = """
+import json, os, sys, time
+from pathlib import Path
+
+folder, count, name_of_failing = Path(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
+
+
+def write(name, text):
+    temporary = folder / f"temporary-{os.getpid()}"
+    temporary.write_text(text)
+    temporary.rename(folder / name)  # complete at once
+
+
+def task_in(text):
+    try:
+        task = json.loads(text)["task"]
+        return f"{task['type']} {task['index']}"
+    except (KeyError, TypeError, ValueError):
+        return None
+
+
+text = os.environ.get("TF_CONFIG", "")
+write(f"started-{os.getpid()}", json.dumps([text, os.environ.get("LAB_07", "")]))
+try:
+    cluster, own = json.loads(text)["cluster"], task_in(text)
+    tasks = [f"{job} {index}" for job in cluster for index in range(len(cluster[job]))]
+    place = tasks.index(own)
+except (AttributeError, KeyError, TypeError, ValueError):
+    sys.exit(1)
+weight, deadline = 0.0, time.monotonic() + 25
+for step in range(3):
+    write(f"{step} {own}", repr(sum(weight - number for number in range(place, 12, len(tasks)))))
+    files = [folder / f"{step} {task}" for task in tasks]
+    while not all(file.exists() for file in files):
+        started = [task_in(json.loads(file.read_text())[0]) for file in folder.glob("started-*")]
+        if time.monotonic() > deadline or len(started) == count and not set(tasks) <= set(started):
+            sys.exit(2)  # nobody is the task that it waits for
+        time.sleep(0.01)
+    weight -= 0.5 * sum(float(file.read_text()) for file in files) / 12
+write(f"weight of {own}", repr(weight))
+sys.exit(3 * (own == name_of_failing))
+"""
+
+
+@dataclass
+class Started:
+    """What `start` did and returned.
+
+    processes: how many `subprocess` has started.  configs: TF_CONFIG of each that ran, in no order.  keeps: whether all
+    had the other variables too.  weights: of each task that ended its training.  waits_too_early: how many processes
+    there were when it first waited for one, 0 if all were there.  still_run: how many had not ended when it returned.
+    """
+
+    codes: Plain = None
+    processes: int = 0
+    configs: list[str] = field(default_factory=list)
+    keeps: bool = True
+    weights: dict[str, float] = field(default_factory=dict)
+    waits_too_early: int = 0
+    still_run: int = 0
+    changes_own: bool = False
+
+
+def call_start(
+    namespace: Mapping[str, Any], cluster: dict[str, list[str]], name_of_failing: str
+) -> dict[str, Any] | None:
+    """Call `start(command, cluster)` with a fake worker; the fields of Started, None without a `start`."""
+    start = namespace.get("start")
+    if start is None:
+        return None
+    started = Started()
+    before = dict(os.environ)
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        program = folder / "worker.py"
+        program.write_text(FAKE_WORKER)
+        os.environ["LAB_07"] = "kept"
+        os.environ.pop("TF_CONFIG", None)
+        try:
+            count = sum(map(len, cluster.values()))
+            with watched(count, started) as processes:
+                command = [sys.executable, "-S", str(program), name, str(count), name_of_failing]
+                started.codes = start(command, cluster)
+                started.still_run = sum(process.poll() is None for process in processes)
+            started.processes = len(processes)
+            started.changes_own = "TF_CONFIG" in os.environ
+        finally:
+            os.environ.clear()
+            os.environ.update(before)
+        for file in folder.glob("started-*"):
+            text, kept = json.loads(file.read_text())
+            started.configs.append(text)
+            started.keeps &= kept == "kept"
+        for file in folder.glob("weight of *"):
+            started.weights[file.name.removeprefix("weight of ")] = float(file.read_text())
+    if isinstance(started.codes, (list, tuple)):
+        started.codes = [code if isinstance(code, int | None) else type(code).__name__ for code in started.codes]
+    elif started.codes is not None:
+        started.codes = type(started.codes).__name__
+    return asdict(started)
+
+
+@contextmanager
+def watched(tasks: int, started: Started) -> Iterator[list[subprocess.Popen[Any]]]:
+    """Note the processes that are started, and end them all at the end.
+
+    If the caller's thread waits for one before all are there, it would wait forever: so they are ended then.
+    """
+    processes: list[subprocess.Popen[Any]] = []
+    caller, kind = threading.current_thread(), subprocess.Popen
+    usual_start = kind.__init__
+
+    def noted(self: Any, *arguments: Any, **options: Any) -> None:
+        usual_start(self, *arguments, **options)
+        processes.append(self)
+
+    def checked(usual: Callable[..., Any]) -> Callable[..., Any]:
+        def wait(self: Any, *arguments: Any, **options: Any) -> Any:
+            is_early = threading.current_thread() is caller and len(processes) < tasks and self.poll() is None
+            started.waits_too_early = started.waits_too_early or is_early * len(processes)
+            if started.waits_too_early:
+                for process in processes:
+                    process.kill()
+            return usual(self, *arguments, **options)
+
+        return wait
+
+    with (
+        mock.patch.object(kind, "__init__", noted),
+        mock.patch.object(kind, "wait", checked(kind.wait)),
+        mock.patch.object(kind, "communicate", checked(kind.communicate)),
+    ):
+        try:
+            yield processes
+        finally:
+            for process in processes:
+                process.kill()
+    for process in processes:
+        process.wait()
+
+
+# Saving --------------------------------------------------------------------------------------------------------------
 
 SAVE, RESULT = "model.save", "accuracy.result"
 
 
 @dataclass(frozen=True)
 class Worker:
-    """One task of a cluster, and whether it is the chief."""
+    """One task of a cluster."""
 
+    cluster: dict[str, list[str]]
     task_type: str
     index: int
-    is_chief: bool
 
 
 class FakeModel:
@@ -69,7 +220,7 @@ class FilesLeft:
 
 
 def call_save(
-    namespace: Mapping[str, Any], ask: Ask, task_type: str, index: int, is_chief: bool
+    namespace: Mapping[str, Any], ask: Ask, cluster: dict[str, list[str]], task_type: str, index: int
 ) -> dict[str, Any] | None:
     """Call `save(worker, model, accuracy, folder)` for one task; the fields of FilesLeft, None without a `save`."""
     save = namespace.get("save")
@@ -82,7 +233,7 @@ def call_save(
     temporary.mkdir()
     try:
         tempfile.tempdir = str(temporary)
-        save(Worker(task_type, index, is_chief), model, FakeMetric(ask), folder)
+        save(Worker(cluster, task_type, index), model, FakeMetric(ask), folder)
         written = [Path(os.path.normpath(path)) for path in model.saved_to]
         left = FilesLeft(
             files(folder),

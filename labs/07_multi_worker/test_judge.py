@@ -1,17 +1,61 @@
-"""Lab 07: other right answers, and a fix is right exactly if the job starts after it."""
+"""Lab 07: other right answers, fixes after which a job starts, TensorFlow's own words, parts and workers."""
 
 import contextlib
+import json
+import os
 import shutil
+import subprocess
+import sys
 import tempfile
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import numpy as np
 import pytest
-from lab_07 import given, judge
+from lab_07 import given, judge, sharding
 from lab_07.judge import LAB
 
+from distlab.runtime import processes
 from tests.distlab.labs.known_wrong import SEEDS, assert_not_done, assert_right, verdict_on, written_solution
 
 SOLUTION = written_solution("07", "diagnosis")
+
+SHARD = '''
+import distlab, json, sys, tempfile
+from pathlib import Path
+import tensorflow as tf
+from tensorflow.python.distribute import input_lib
+
+def counts(policy, files, workers, batch):
+    with tempfile.TemporaryDirectory() as folder:
+        paths = [str(Path(folder) / f"{number:03}") for number in range(len(files))]
+        for path, images in zip(paths, files):
+            with tf.io.TFRecordWriter(path) as writer:
+                for image in range(images):
+                    writer.write(b"x")
+        options = tf.data.Options()
+        options.experimental_distribute.auto_shard_policy = tf.data.experimental.AutoShardPolicy[policy]
+        pipeline = tf.data.TFRecordDataset(paths).batch(batch).with_options(options)
+        try:
+            return [sum(map(len, given(pipeline, workers, worker))) for worker in range(workers)]
+        except tf.errors.InvalidArgumentError:
+            return None
+
+def given(pipeline, workers, worker):
+    """What `experimental_distribute_dataset` of MultiWorkerMirroredStrategy makes of a worker's pipeline."""
+    context = tf.distribute.InputContext(workers, worker, num_replicas_in_sync=workers)
+    alone = tf.distribute.OneDeviceStrategy("cpu:0")  # so that the other workers need not be there
+    distributed = input_lib.DistributedDataset(
+        input_lib.InputWorkers([("cpu:0", ["cpu:0"])]),
+        alone,
+        pipeline,
+        num_replicas_in_sync=workers,
+        input_context=context,
+    )
+    return distributed._cloned_datasets[0]
+
+print(json.dumps([counts(*case) for case in json.loads(sys.argv[1])]))
+'''
 
 
 def glued_by_hand(cluster, task_type, index):
@@ -22,37 +66,79 @@ def glued_by_hand(cluster, task_type, index):
     return f'{{"task": {{"index": {index}, "type": "{task_type}"}},\n"cluster": {{{jobs}}}}}'
 
 
-def by_the_first_address(cluster, task_type, index):
-    first = cluster.get("chief", cluster["worker"])[0]
-    return cluster[task_type][index] == first
+def is_chief(worker):
+    first = worker.cluster.get("chief", worker.cluster["worker"])[0]
+    return worker.cluster[worker.task_type][worker.index] == first
 
 
 def with_a_finally(worker, model, accuracy, folder):
-    place = folder if worker.is_chief else Path(tempfile.mkdtemp())
+    place = folder if is_chief(worker) else Path(tempfile.mkdtemp())
     try:
         model.save(str(place / "model.keras"))
         value = accuracy.result()
-        if worker.is_chief:
+        if is_chief(worker):
             with open(folder / "accuracy.txt", "w") as file:  # noqa: PTH123
                 file.write(f"{value:.4f}\n")
     finally:
-        if not worker.is_chief:
+        if not is_chief(worker):
             shutil.rmtree(place)
 
 
 def with_a_stack(worker, model, accuracy, folder):
     with contextlib.ExitStack() as stack:
-        place = folder if worker.is_chief else Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        place = folder if is_chief(worker) else Path(stack.enter_context(tempfile.TemporaryDirectory()))
         value = accuracy.result()
         model.save(place / "model.keras")
         (place / "accuracy.txt").write_text(str(value))
+
+
+def with_threads(command, cluster):
+    def run(task):
+        config = {"cluster": cluster, "task": {"type": task[0], "index": task[1]}}
+        return subprocess.run(command, env={**os.environ, "TF_CONFIG": json.dumps(config)}, check=False).returncode
+
+    tasks = [(kind, index) for kind in cluster for index in range(len(cluster[kind]))]
+    with ThreadPoolExecutor(len(tasks)) as pool:
+        return list(pool.map(run, tasks))
+
+
+def with_a_copy(command, cluster):
+    processes = []
+    for kind in cluster:
+        for index, _ in enumerate(cluster[kind]):
+            variables = os.environ.copy()
+            variables["TF_CONFIG"] = judge.tf_config(cluster, kind, index)
+            processes.append(subprocess.Popen(command, env=variables, stdout=subprocess.PIPE, text=True))
+    for process in processes:
+        process.communicate()
+    return tuple(process.returncode for process in processes)
+
+
+def by_dealing(policy, files, workers, batch):
+    numbers = [number for number, count in enumerate(files) for _ in range(count)]
+    hands = [0] * workers
+    if policy == "OFF":
+        return [len(numbers) for _ in hands]
+    if policy == "DATA":
+        for start in range(0, len(numbers), batch):
+            part = -(-len(numbers[start : start + batch]) // workers)
+            for place in range(len(numbers[start : start + batch])):
+                hands[place // part] += 1
+        return tuple(hands)
+    if workers > len(files):
+        return None
+    for number in numbers:
+        hands[number % workers] += 1
+    return hands
 
 
 @pytest.mark.parametrize(
     ("name", "answer"),
     [
         ("tf_config", glued_by_hand),
-        ("is_chief", by_the_first_address),
+        ("start", with_threads),
+        ("start", with_a_copy),
+        ("samples_seen", by_dealing),
         ("diagnosis", {letter: list(SOLUTION[letter]) for letter in "FEDCBA"}),
         ("save", with_a_finally),
         ("save", with_a_stack),
@@ -61,6 +147,69 @@ def with_a_stack(worker, model, accuracy, folder):
 def test_another_right_answer_gets_full_marks(name, answer):
     for seed in SEEDS:
         assert_right(verdict_on(LAB, name, {name: answer}, seed))
+
+
+def variables(cluster, kind, index):
+    return os.environ | {"TF_CONFIG": judge.tf_config(cluster, kind, index)}
+
+
+def starting(tasks=judge.tasks_of, variables=variables, gives=lambda processes: [each.wait() for each in processes]):
+    return lambda command, cluster: gives(
+        [subprocess.Popen(command, env=variables(cluster, *task)) for task in tasks(cluster)]
+    )
+
+
+def one_after_the_other(command, cluster):
+    tasks = judge.tasks_of(cluster)
+    return [subprocess.run(command, env=variables(cluster, *task), check=False).returncode for task in tasks]
+
+
+def in_own_environment(command, cluster):
+    running = []
+    for task in judge.tasks_of(cluster):
+        os.environ.update(variables(cluster, *task))
+        running.append(subprocess.Popen(command))
+    return [process.wait() for process in running]
+
+
+def numbered_through(cluster, kind, index):
+    config = judge.config(cluster, kind, judge.tasks_of(cluster).index((kind, index)))
+    return os.environ | {"TF_CONFIG": json.dumps(config)}
+
+
+WRONG_STARTS = {
+    "a deadlock. What must be done before the first wait?": one_after_the_other,
+    "`start` returns while its processes still run.": starting(gives=lambda running: None),
+    "1 process was started, and the cluster has 2 tasks.": starting(lambda cluster: judge.tasks_of(cluster)[:1]),
+    "2 processes were started, and the cluster has 3 tasks.": starting(
+        lambda cluster: [task for task in judge.tasks_of(cluster) if task[0] == "worker"]
+    ),
+    "TF_CONFIG is not set in the processes.": starting(variables=lambda *task: None),
+    "TF_CONFIG is now set in your notebook too": in_own_environment,
+    "no text that TensorFlow could read.": starting(
+        variables=lambda *task: os.environ | {"TF_CONFIG": str(judge.config(*task))}
+    ),
+    "Popen takes texts alone.": starting(variables=lambda *task: os.environ | {"TF_CONFIG": judge.config(*task)}),
+    "nobody is worker 1, and the tasks are worker 0, worker 0.": starting(
+        variables=lambda cluster, kind, index: variables(cluster, kind, 0)
+    ),
+    "nobody is worker 0, and the tasks are chief 0, worker 1, worker 2.": starting(variables=numbered_through),
+    "the processes have TF_CONFIG and nothing else": starting(
+        variables=lambda *task: {"TF_CONFIG": judge.tf_config(*task)}
+    ),
+    "`start` gives nothing. It must give a list": starting(
+        gives=lambda running: [each.wait() for each in running].clear()
+    ),
+    "`start` gives a number.": starting(gives=lambda running: max(each.wait() for each in running)),
+    "`start` gives [3, 0, 0], and": starting(gives=lambda running: [each.wait() for each in running[::-1]]),
+    "`start` gives [0, 0, 0], and": starting(gives=lambda running: [each.wait() and 0 for each in running]),
+}
+
+
+@pytest.mark.parametrize("words", WRONG_STARTS)
+def test_a_wrong_start_has_a_hint(words):
+    verdict = verdict_on(LAB, "start", {"start": WRONG_STARTS[words]})
+    assert words in verdict.text and verdict.share == 0
 
 
 @pytest.mark.parametrize("letter", given.BROKEN)
@@ -93,3 +242,24 @@ def test_a_partly_filled_diagnosis_earns_what_is_right():
     verdict = verdict_on(LAB, "diagnosis", {"diagnosis": {letter: SOLUTION[letter] for letter in "ABC"}})
     assert verdict.share == 0.5 and "D, E, F: not done yet" in verdict.text
     assert_not_done(LAB, "diagnosis", {"diagnosis": dict.fromkeys("ABCDEF", (None, None))})
+
+
+@pytest.mark.slow
+def test_the_table_is_what_tensorflow_does():
+    runs = [([7, 12, 9, 4, 34], 2, 4), ([5, 6, 7, 8, 9, 10, 3], 3, 5), ([9], 2, 4), ([5, 3], 2, 3)]
+    runs += [([5, 7], 2, 4), ([5, 7], 2, 8), ([13], 3, 5), ([10], 4, 5), ([7], 4, 6)]
+    runs += [tuple(case[1:]) for case in [*sharding.FEW_CASES, *sharding.shards(np.random.default_rng(3))[:1]]]
+    cases = [(policy, *run) for policy in sharding.POLICIES for run in runs]
+    command = [sys.executable, "-c", SHARD, json.dumps(cases)]
+    run = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
+    assert run.returncode == 0, run.stderr[-3000:]
+    assert json.loads(run.stdout.splitlines()[-1]) == [sharding.samples_seen(*case) for case in cases]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("letter", "number"), [("A", 1), ("B", 1), ("D", 0)])
+def test_a_recorded_message_is_tensorflows(letter, number):
+    code = "import tensorflow as tf; tf.distribute.MultiWorkerMirroredStrategy()"
+    environment = os.environ | {"TF_CONFIG": given.BROKEN[letter][number]}
+    said = processes.run([sys.executable, "-c", code], 600, env=environment).output.splitlines()[-1]
+    assert said.endswith(given.MESSAGES[letter][number])

@@ -1,4 +1,4 @@
-"""The judge of lab 15: three job scripts, a job that is queued again, a scaling table, and what to rent.
+"""The judge of lab 15: four job scripts, a job that is queued again, a scaling table, and what to rent.
 
 The scripts have their judges in a file of their own; the rest is judged by programs.
 """
@@ -682,7 +682,7 @@ def target(name: str) -> str:
 LAB = Lab(
     "15_clusters",
     [
-        *(Exercise(name, 4, judge) for name, judge in scripts.JUDGES.items()),
+        *(Exercise(name, 4 + (name == "gpus"), judge) for name, judge in scripts.JUDGES.items()),
         Exercise("attempt", 4, ATTEMPT_JUDGE),
         Exercise("read_table", 4, TABLE_JUDGE),
         Exercise("rent", 4, RENT_JUDGE),

@@ -9,13 +9,13 @@
 # %% [markdown]
 # # Lab 15: job scripts, requeue, and what to rent
 #
-# **Goal.** Write three job scripts, let a job be queued again without losing a step, read the table of a scaling
-# study, and decide which nodes to rent.
+# **Goal.** Write four job scripts, let a job be queued again without losing a step, read the table of a scaling study,
+# and decide which nodes to rent.
 #
-# **Time.** 80 minutes for exercises 1 to 5: 40 for the three scripts, half of that for the third, and 20 each for
-# exercises 4 and 5. 15 more for exercise 6, which is optional.
+# **Time.** 90 minutes for exercises 1 to 6: 50 for the four scripts, 20 of them for the third, and 20 each for
+# exercises 5 and 6. 15 more for exercise 7, which is optional.
 #
-# **Before this.** [Notebook 15](../../notebooks/15_clusters.ipynb), and section 7 of [notebook
+# **Before this.** [Notebook 15](../../notebooks/15_clusters.ipynb), and how ranks agree on a notice in [notebook
 # 13](../../notebooks/13_fault_tolerance.ipynb).
 #
 # **How it works.** Write each answer in the cell that says so, run it, and run the check below it: it says what is
@@ -32,9 +32,9 @@ lab = labs.open("15")
 # ## How the scripts are checked
 #
 # Your scripts go to a **fake Slurm**. It reads the `#SBATCH` lines by the rules of the real one. (It takes any
-# partition, account, memory and GPUs, which differ from site to site.) Then it runs the script by your machine's bash, in a temporary folder. There, `srun`, `python`,
-# `scontrol` and `sbatch` are fakes that only record how they were called, and end with the status that the check
-# wants to try: every program may fail.
+# partition, account, memory and GPUs, which differ from site to site.) Then it runs the script by your machine's bash,
+# in a temporary folder. There, `srun`, `python`, `scontrol` and `sbatch` are fakes that only record how they were
+# called, and end with the status that the check wants to try: every program may fail.
 #
 # The fake cluster has 16 nodes with 256 cores each. You need no `module load` and no virtual environment. Start
 # programs by `python name.py` or `srun … python name.py`.
@@ -62,8 +62,8 @@ python hello.py
 # - `train.py` gets all arguments of the script, as they are: `sbatch script --data "set 1"` has two. In bash these
 #   are `"$@"`, with the quotation marks.
 # - If one of the three programs fails, those after it do not start, and the state of the job is FAILED.
-# - If one rank of `train.py` fails, Slurm ends the other ranks at once. (The script `batch.sbatch` in section 3 of
-#   the notebook shows how.)
+# - If one rank of `train.py` fails, Slurm ends the other ranks at once. (The scripts in section 3 of the notebook show
+#   how.)
 #
 # A point each for the resources (nodes, ranks, time), the log, the programs, and what happens after a failure.
 
@@ -94,7 +94,7 @@ lab.points("batch")
 # %% [markdown]
 # ## 2. A scaling study
 #
-# `train.py` shall run on 1, 2, 4 and 8 nodes, with one rank per node. Write one array for this.
+# `train.py` should run on 1, 2, 4 and 8 nodes, with one rank per node. Write one array for this.
 #
 # - Only one run at a time. Each may take at most 20 minutes. (`--array=3,5,9` has three tasks with these numbers.)
 # - All tasks of an array have the same options: each has as many nodes as the largest run needs, and no more. The
@@ -184,7 +184,47 @@ lab.points("long")
 ### END HIDDEN TESTS
 
 # %% [markdown]
-# ## 4. Queued again without a loss
+# ## 4. Eight GPUs on each node
+#
+# The job `gpus` trains on two nodes of the partition `lab`. Each has eight GPUs, 64 cores and 500 GB of memory. The
+# account `course` pays.
+#
+# - `train.py`, with all arguments of the script, runs as one rank per GPU, for at most two hours. If one rank fails,
+#   Slurm ends the others at once.
+# - `train.py` chooses its GPU by the local rank, as Horovod's programs do: each rank must see all eight of its node.
+# - Each rank has its share of the 64 cores, in the job and in the step, and stays on them.
+# - All ranks of a node together may use 400 GB (`400G`).
+#
+# A point each for the resources (nodes, ranks, time, account, partition), the GPUs, the memory, the cores, and the run.
+
+# %% nbgrader={"grade": false, "grade_id": "gpus", "locked": false, "schema_version": 3, "solution": true, "task": false}
+gpus = None  # replace None by a text as in `example`
+### BEGIN SOLUTION
+gpus = """\
+#!/bin/bash
+#SBATCH --job-name=gpus
+#SBATCH --account=course
+#SBATCH --partition=lab
+#SBATCH --nodes=2
+#SBATCH --gpus-per-node=8
+#SBATCH --ntasks-per-node=8
+#SBATCH --cpus-per-task=8
+#SBATCH --mem=400G
+#SBATCH --time=02:00:00
+
+export SRUN_CPUS_PER_TASK=$SLURM_CPUS_PER_TASK
+srun --cpu-bind=cores --kill-on-bad-exit=1 python train.py "$@"
+"""
+### END SOLUTION
+
+# %% nbgrader={"grade": true, "grade_id": "check_gpus", "locked": true, "points": 5, "schema_version": 3, "solution": false, "task": false}
+lab.check("gpus")
+### BEGIN HIDDEN TESTS
+lab.points("gpus")
+### END HIDDEN TESTS
+
+# %% [markdown]
+# ## 5. Queued again without a loss
 #
 # Now the ranks of `train.py`. Slurm's signal reaches them at different moments: one may have it while the others are
 # a step further, or it reaches one rank only. Still all must stop after the same step.
@@ -237,7 +277,7 @@ lab.points("attempt")
 ### END HIDDEN TESTS
 
 # %% [markdown]
-# ## 5. Read a scaling table
+# ## 6. Read a scaling table
 #
 # A scaling study has left a list of runs. Each is a dictionary: its `nodes`; the `state` of its job; the seconds
 # `start` and `end` at which it began and ended; the images in the `batch` of **each node**, not the same in all runs; and
@@ -291,7 +331,7 @@ lab.points("read_table")
 ### END HIDDEN TESTS
 
 # %% [markdown]
-# ## 6. What to rent (optional)
+# ## 7. What to rent (optional)
 #
 # A training works on `images` images in all, and must be done within `deadline` hours from now. There are some
 # `offers`, each a dictionary:
@@ -300,7 +340,7 @@ lab.points("read_table")
 # - `efficiency`: a dictionary with the numbers of nodes that you can rent, and the efficiency on so many;
 # - `wait`: the hours in the queue, each time; `limit`: the longest that a job may take, in hours.
 #
-# If the training takes longer than the limit, the job is queued again, as in exercise 4, as often as needed, and
+# If the training takes longer than the limit, the job is queued again, as in exercise 5, as often as needed, and
 # waits each time. A training that takes exactly the limit is one job. Saving and starting again cost no time here.
 #
 # You pay for the hours in which the nodes compute, all nodes together, not for waiting. `rent` gives the cheapest
@@ -341,13 +381,14 @@ lab.points("rent")
 # %% [markdown]
 # ## Try your scripts on a real Slurm
 #
-# If a cluster of nine nodes runs ([clusters.md](../../docs/clusters.md)), you can submit your scripts. Make a folder of
-# your own with a folder `scaling` in it. Write your scripts there, for example by
+# If a cluster of nine nodes runs ([clusters.md](../../docs/clusters.md)), you can submit your scripts; for `gpus` three
+# nodes are enough. Make a folder of your own with a folder `scaling` in it. Write your scripts there, for example by
 # `pathlib.Path("batch.sh").write_text(batch)`, and this as `prepare.py`, `train.py` and `evaluate.py`:
 #
 # ```python
 # import os, pathlib, sys
 # print("rank", os.environ["SLURM_PROCID"], "on", os.uname().nodename, *sys.argv)
+# print("GPUs", os.environ.get("CUDA_VISIBLE_DEVICES"))
 # if "--result" in sys.argv:
 #     pathlib.Path(sys.argv[sys.argv.index("--result") + 1]).touch()
 # sys.exit(0)  # or another status, to see what happens
@@ -367,7 +408,7 @@ lab.points("rent")
 # %% [markdown]
 # ## What you have now
 #
-# - Three scripts to begin with on any cluster that has Slurm: change names, numbers and programs.
+# - Four scripts to begin with on any cluster that has Slurm: change names, numbers and programs.
 # - A loop that loses no step when the time is over, whoever gets the signal.
 # - Two rules for money: add nodes only while each brings at least half a node's speed-up, and count the queue.
 #

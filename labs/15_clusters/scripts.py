@@ -29,6 +29,7 @@ PROGRAMS, SIZES = ["prepare.py", "train.py", "evaluate.py"], [1, 2, 4, 8]
 START_AGAIN, BEFORE, APART = 85, 600, 300
 PROGRAMS_FIRST, NO_ARRAY = "this needs the right programs first.", "this is one job, not an array."
 PER_NODE = "Which option says how many per node?"
+RANKS_PER_NODE, MEMORY, GIGABYTES = 8, 400, {"K": 2**-20, "M": 2**-10, "G": 1, "T": 1024}
 
 
 def script_judge(name: str, judged: Callable[[Answer, Generator, Script], Judged]) -> Judge:
@@ -347,8 +348,75 @@ def end(attempt: ScriptAttempt, status: int, number: int, text: str) -> str | No
     )
 
 
+def judged_gpus(answer: Answer, generator: Generator, script: Script) -> Judged:
+    """Two nodes with a rank for each of eight GPUs, and its cores and memory: train.py with any arguments."""
+    job, (number, arguments) = script.job, drawn_call(generator)
+    (attempt,) = script.attempts(answer, [Circumstances(arguments, job.environment(number), {"train.py": 0})])
+    training = attempt.programs[0] if attempt.names == ["train.py"] else Started("", [])
+    of_options = {
+        "resources": one_job(job, 2, 2 * RANKS_PER_NODE, 2 * 3600) or site(job),
+        "GPUs": gpus(job.options | training.options),
+        "memory": memory(job),
+    }
+    runs = other_ranks(training, 2 * RANKS_PER_NODE, 2) or other_arguments(training, "`train.py`", arguments)
+    others = f"it starts {listed(attempt.names)}, and should start train.py."
+    of_runs = {"cores": cores(job, training), "run": runs or others_wait(training) if training.name else others}
+    return of_options, of_runs, [attempt]
+
+
+def site(job: BatchJob) -> str | None:
+    """The hint on who pays, and in which partition."""
+    asked = {"account": "course", "partition": "lab"}
+    wrong_ones = [name for name, value in asked.items() if job.options.get(name) != value]
+    return f"the {wrong_ones[0]} is not {asked[wrong_ones[0]]}. Which option names it?" if wrong_ones else None
+
+
+def gpus(options: dict[str, str]) -> str | None:
+    """The hint on the GPUs of a node, and on how many of them a rank sees."""
+    shares = {"gpus-per-node": 1, "gres": 1, "gpus": 2}
+    matches = {name: re.search(r"(\d+)$", options.get(name, "")) for name in shares}
+    each = next((int(match[1]) / shares[name] for name, match in matches.items() if match), 0)
+    own = "each rank sees its own GPU only. Which option gives all GPUs of a node to all its ranks?"
+    return first(
+        ("gpus-per-task" in options or options.get("gpu-bind", "none") != "none", own),
+        (not each, "no GPU is asked for."),
+        (
+            each != RANKS_PER_NODE,
+            f"a node gives {each:g} GPUs, and should give 8. Does the option count for all nodes?",
+        ),
+    )
+
+
+def memory(job: BatchJob) -> str | None:
+    """The hint on the memory of a node."""
+    shares = {"mem": 1, "mem-per-cpu": RANKS_PER_NODE * (job.cpus_per_task or 1), "mem-per-gpu": RANKS_PER_NODE}
+    name = next((name for name in shares if name in job.options), None)
+    match = re.fullmatch(r"(\d{1,9})([KMGT]?)B?", job.options.get(name or "", "").upper())
+    each = int(match[1]) * GIGABYTES[match[2] or "M"] * shares[name] if name and match else 0
+    asks = "For what does this option count, and in which unit?"
+    return first(
+        (not name, "no memory is asked for: the default of the site decides."),
+        (each != MEMORY, f"the ranks of a node get {each:.6g} GB, and should get {MEMORY}. {asks}"),
+    )
+
+
+def cores(job: BatchJob, training: Started) -> str | None:
+    """The hint on the cores of a rank: in the job, in the step, and whether it stays on them."""
+    own = f"a rank gets {counted(job.cpus_per_task or 1, 'core')}. How many of a node's 64 are there for each rank?"
+    inherits = "the job has these cores, but srun does not take --cpus-per-task over from sbatch. What tells it?"
+    return first(
+        (job.cpus_per_task != 8, own),
+        (training.cores != 8, inherits),
+        (
+            not re.search(r"\bcores$", training.options.get("cpu-bind", "")),
+            "nothing keeps a rank on its cores. Which option of srun binds it?",
+        ),
+    )
+
+
 JUDGES = {
     "batch": script_judge("batch", judged_batch),
     "array": script_judge("array", judged_array),
     "long": script_judge("long", judged_long),
+    "gpus": script_judge("gpus", judged_gpus),
 }

@@ -19,7 +19,7 @@ from tests.distlab.labs.known_wrong import SEEDS, assert_not_done, assert_right,
 from tests.distlab.labs.solutions import namespace_of
 
 SOLVED = namespace_of("15", solved=True)
-SCRIPTS = {name: SOLVED[name] for name in ("batch", "array", "long")}
+SCRIPTS = {name: SOLVED[name] for name in ("batch", "array", "long", "gpus")}
 
 
 def script(name, changes):
@@ -53,6 +53,14 @@ RIGHT_SCRIPTS = [
     ("long", 'srun → srun -W300 <> --checkpoints saved "$@" → "$@" --checkpoints=saved'),
     ("long", "=USR1 → =10 <> if [ $status -eq 85 ]; then → case $status in 85) <> ; fi → ;;esac"),
     ("long", "status=0⏎ →  <>  || status=$? → ⏎status=$? <> USR1@600 → SIGUSR1@600"),
+]
+RIGHT_SCRIPTS += [
+    ("gpus", "export SRUN_CPUS_PER_TASK= → set -u⏎cores= <> srun --cpu-bind= → srun -c $cores --cpu-bind=verbose,"),
+    ("gpus", "--gpus-per-node=8 → --gres=gpu:a100:8 <> --mem=400G → --mem-per-cpu=6400"),
+    (
+        "gpus",
+        "--gpus-per-node=8 → -G 16 <> --mem=400G → --mem-per-gpu=50G <> -node=8⏎#SBATCH --cpus → -node=8 -c8 # --c",
+    ),
 ]
 WRONG_SCRIPTS = [
     ("batch", "#!/bin/bash → ⏎#!/bin/bash", 0, "What does the backslash in the example do?"),
@@ -124,6 +132,22 @@ WRONG_SCRIPTS = [
     ("long", 'scontrol requeue $SLURM_JOB_ID → sbatch "$0" "$@"', 0.75, "sbatch submits another job"),
     ("long", "exit $status⏎ → ", 0.75, "and the script with 0. When does a script still know it?"),
     ("long", "status=0⏎ → set -e⏎trap 'exit 0' EXIT⏎status=0⏎", 0.75, "and the script with 0."),
+    ("gpus", "account=course → account=me", 0.8, "the account is not course."),
+    ("gpus", "#SBATCH --partition=lab⏎ → ", 0.8, "the partition is not lab."),
+    ("gpus", "--ntasks-per-node=8⏎ → --ntasks-per-node=1⏎", 0.6, "`train.py` runs as 2 tasks on 2 nodes"),
+    ("gpus", "--gpus-per-node=8 → --gpus-per-task=1", 0.8, "each rank sees its own GPU only."),
+    ("gpus", "srun  → srun --gpus-per-task=1 ", 0.8, "each rank sees its own GPU only."),
+    ("gpus", "--gpus-per-node=8 → --gpus=8", 0.8, "a node gives 4 GPUs, and should give 8."),
+    ("gpus", "#SBATCH --gpus-per-node=8⏎ → ", 0.8, "no GPU is asked for."),
+    ("gpus", "--mem=400G → --mem=400", 0.8, "the ranks of a node get 0.390625 GB, and should get 400."),
+    ("gpus", "--mem=400G → --mem-per-cpu=400G", 0.8, "get 25600 GB"),
+    ("gpus", "#SBATCH --mem=400G⏎ → ", 0.8, "no memory is asked for"),
+    ("gpus", "-task=8 → -task=64", 0.0, "sbatch refuses"),
+    ("gpus", "-task=8 → -task=4", 0.8, "a rank gets 4 cores."),
+    ("gpus", "export SRUN_CPUS_PER_TASK=$SLURM_CPUS_PER_TASK⏎ → ", 0.8, "srun does not take --cpus-per-task over"),
+    ("gpus", "--cpu-bind=cores  → ", 0.8, "nothing keeps a rank on its cores."),
+    ("gpus", "python train.py → python other.py", 0.6, "it starts other.py, and should start train.py."),
+    ("gpus", "--kill-on-bad-exit=1  → ", 0.8, "the others wait for it until the time is over."),
 ]
 
 
@@ -157,6 +181,7 @@ EQUIVALENT = {
         "set -e → ",
         "srun --nodes=$nodes --ntasks=$nodes --kill-on-bad-exit=2 python train.py --result scaling/$nodes.json",
     },
+    "gpus": {'srun --cpu-bind=cores --kill-on-bad-exit=2 python train.py "$@"', "#SBATCH --job-name=gpus → "},
     "long": {"#SBATCH --ntasks-per-node=1 → ", "status=0 → "},
 }
 

@@ -9,26 +9,24 @@
 # %% [markdown]
 # # 01 Why distribute
 #
-# **Goal.** Know from arithmetic when one device is not enough, which ways there are to use several, and what limits the
-# gain.
+# **Goal.** Know from arithmetic when one device is not enough, how to use several, and what limits the gain.
 #
-# **Time.** 45 minutes to read, under a minute to run.
+# **Time.** 40 minutes to read, under a minute to run.
 #
 # **Before this.** [00 start here](00_start_here.ipynb)
 #
 # **Questions.**
-# - Why do people train on hundreds or thousands of devices?
 # - How much memory and time does the training of a given model need?
 # - What do data parallelism and model parallelism divide, and what do they move?
 # - When does a step take longer to communicate than to compute?
-# - What does a slow worker cost with synchronous updates, and what does a stale gradient cost with asynchronous ones?
+# - What does a slow worker cost, and what does a stale gradient cost?
 # - How much faster can training become at best, and which strategy fits which case?
 #
-# **Hardware.** Any computer. This chapter computes with NumPy; TensorFlow is not even loaded.
+# **Hardware.** Any computer.
 
 # %% tags=["parameters"]
-dataset = "digits"  # the images for the check of model parallelism: digits, mnist or fashion_mnist
-epochs = 1  # not used in this chapter, which trains nothing
+dataset = "digits"  # images for the check of model parallelism: digits, mnist, fashion_mnist
+epochs = 1  # not used: this chapter trains nothing
 workers = 2  # among how many devices the units of a layer are divided
 
 # %%
@@ -46,22 +44,23 @@ print(data.describe(dataset))
 # ## Why several devices?
 #
 # **A single core no longer gets much faster.** The power of a chip grows with its clock rate and with the square of its
-# voltage. As long as each new generation ran at a lower voltage, clocks could rise. Around 2005 the voltage stopped
-# falling, and clocks have stayed at a few GHz since. So chips, and whole machines, have many slow cores instead of a
-# few fast ones. Frontier was the first machine with more than $10^{18}$ floating-point operations per second (FLOP/s)
-# in the Linpack benchmark (TOP500, June 2022). It has 9,408 nodes with one CPU and four GPUs each.
+# voltage. Around 2005 the voltage stopped falling, and clocks have stayed at a few GHz since. So machines have many
+# slow cores instead of a few fast ones. Frontier, the first machine above $10^{18}$ floating-point operations per
+# second (FLOP/s) in the TOP500 list, has 9,408 nodes with one CPU and four GPUs each.
 #
 # **Predict.** By which factor is one of its GPUs faster than one core of its CPU? And its clock?
 
 # %%
-PROCESSORS = {  # multiplications with addition per clock cycle (32-bit numbers), clock in GHz; from data sheets
+# Multiply-adds per clock cycle (32-bit numbers), clock in GHz; from data sheets.
+PROCESSORS = {
     "one core of the CPU": (16, 2.0),
     "the CPU, 64 cores": (64 * 16, 2.0),
     "one GPU (MI250X)": (14_080, 1.7),
     "all 37,632 GPUs": (37_632 * 14_080, 1.7),
 }
 for processor, (units, gigahertz) in PROCESSORS.items():
-    print(f"{processor:<20} {units:>11,} units at {gigahertz} GHz: {2 * units * gigahertz / 1e3:>14,.2f} TFLOP/s")
+    teraflops = 2 * units * gigahertz / 1e3
+    print(f"{processor:<19} {units:>11,} units at {gigahertz} GHz {teraflops:>14,.2f} TFLOP/s")
 
 # %% [markdown] tags=["slide-text", "slide-table"]
 # One GPU is about 750 times as fast as one core: it has 880 times as many units.
@@ -74,21 +73,20 @@ for processor, (units, gigahertz) in PROCESSORS.items():
 # | 256 GPUs (P100) | 1 hour | [Goyal and others 2017](https://arxiv.org/abs/1706.02677) |
 # | 2,048 processors (Xeon Phi) | 20 minutes | You and others 2017 |
 #
-# The devices differ, so these are not speed-ups. But an answer after an hour changes which questions people ask. And
-# scale improves what a model can do: PaLM was trained with 8, 62 and 540 billion parameters, and on a quarter of 150
-# BIG-bench tasks the largest was more than 10 points better than the trend of the other two ([Chowdhery and others
-# 2022](https://arxiv.org/abs/2204.02311)). No single device can train such a model.
+# The devices differ, so these are not speed-ups. But an answer after an hour changes which questions people ask, and
+# scale improves what a model can do: on a quarter of 150 BIG-bench tasks, PaLM with 540 billion parameters beat the
+# trend of its smaller versions by more than 10 points ([Chowdhery and others 2022](https://arxiv.org/abs/2204.02311)).
 
 # %% [markdown] tags=["slide-text", "slide-predict"]
 # ## Too large: memory
 #
-# A **parameter** is one number that training adjusts; the parameters are also called weights. To train one parameter, a
-# device keeps more than the parameter: its gradient and what the optimizer remembers about it. Adam remembers two
-# moving averages, the first and second moment. Together they are the **training state**.
+# A **parameter**, or weight, is one number that training adjusts. To train it, a device also keeps its gradient and
+# what the optimizer remembers: Adam two moving averages, the first and second moment. Together they are the **training
+# state**.
 #
 # **Mixed precision** computes with 16-bit numbers. Weights and gradients then take 2 bytes each instead of 4. Updates
 # can be too small for 16 bits, so a 32-bit copy of the weights is kept as well. (Keras's policy `mixed_float16` keeps
-# only the 32-bit weights and converts them in every step; gradients reach the optimizer in 32 bits.)
+# only the 32-bit weights and converts them in every step.)
 #
 # **Predict.** Adam in 32 bits needs some number of bytes per parameter. By how much does mixed precision shrink it?
 
@@ -96,18 +94,16 @@ for processor, (units, gigahertz) in PROCESSORS.items():
 BYTES_PER_PARAMETER = {
     "SGD, 32 bit": 4 + 4,  # weight, gradient
     "Adam, 32 bit": 4 + 4 + (4 + 4),  # weight, gradient, two moments
-    "Adam, mixed precision": 2 + 2 + (4 + 4 + 4),  # weight, gradient, 32-bit copy of the weight, two moments
+    "Adam, mixed precision": 2 + 2 + (4 + 4 + 4),  # also a 32-bit copy of the weight
 }
 for optimizer, count in BYTES_PER_PARAMETER.items():
     print(f"{optimizer:<22} {count:>2} bytes per parameter")
 
 # %% [markdown] tags=["slide-takeaway"]
 # Not at all: the 32-bit copy takes back what the 16-bit weights and gradients had saved. Mixed precision saves time,
-# and memory for activations, not training state. The 16 bytes are the count of Rajbhandari and others (2019), which
-# makes this the usual rule of thumb: **16 bytes per parameter**.
-#
-# They state that GPT-2 with 1.5 billion parameters needs at least 24 GB, and that plain training on devices of 32 GB
-# ran out of memory above 1.4 billion parameters.
+# and memory for activations. The usual rule of thumb, **16 bytes per parameter**, is the count of Rajbhandari and
+# others (2019). They state 24 GB for GPT-2's 1.5 billion parameters, and that plain training on devices of 32 GB failed
+# above 1.4 billion.
 
 # %%
 PARAMETERS = {
@@ -120,58 +116,57 @@ PARAMETERS = {
 }
 state = {model: 16 * count for model, count in PARAMETERS.items()}
 for model, size in state.items():
-    print(f"{model:<13} {PARAMETERS[model]:>15,.0f} parameters, {size / 1e9:>9,.3f} GB of training state with Adam")
+    print(f"{model:<13} {size / 16:>15,.0f} parameters, {size / 1e9:>9,.3f} GB of state")
 print(f"Parameters whose state fills 32 GB: {32e9 / 16 / 1e9:.1f} billion")
-MEMORY = {"V100: 32 GB": 32e9, "H100: 80 GB": 80e9, "H200: 141 GB": 141e9}
+MEMORY = {"V100 (32 GB)": 32e9, "H100 (80 GB)": 80e9, "H200 (141 GB)": 141e9}
 for model in ("GPT-3", "PaLM"):
-    needed = {device: int(np.ceil(state[model] / size)) for device, size in MEMORY.items()}
-    print(f"{model}: its state alone fills " + ", ".join(f"{count} × {device}" for device, count in needed.items()))
+    needed = [f"{np.ceil(state[model] / size):.0f} × {name}" for name, size in MEMORY.items()]
+    print(f"{model} fills", ", ".join(needed))
 
 # %% [markdown]
-# The state of GPT-2 is what the paper states. The paper's limit of 1.4 billion parameters is below our 2.0 billion,
-# because the state is not everything. The **activations**, the outputs of every layer that the backward pass needs
-# again, grow with the batch. Temporary buffers take memory too. Our numbers are lower bounds.
+# The paper's limit is below our 2.0 billion, because the state is not everything. The **activations**, the outputs of
+# every layer that the backward pass needs again, grow with the batch.
 
 # %% jupyter={"source_hidden": true} tags=["slide-output"]
 figure, axes = plt.subplots(figsize=(7.2, 3.0))
 for model, size in reversed(state.items()):
     digits = 0 if size > 1e11 else 3
-    axes.barh(f"{model}: {size / 1e9:,.{digits}f} GB", size / 1e9, height=0.6, color=draw.RANK_COLOURS[0])
+    name = f"{model}: {size / 1e9:,.{digits}f} GB"
+    axes.barh(name, size / 1e9, height=0.6, color=draw.tint(draw.RANK_COLOURS[0], 0.5))
 for dash, (device, size) in enumerate(MEMORY.items(), start=1):
-    line = {"color": draw.RANK_COLOURS[3], "linestyle": draw.DASHES[dash], "linewidth": 1, "marker": "", "zorder": 3}
-    axes.axvline(size / 1e9, label=device, **line)
+    line = {"linestyle": draw.DASHES[dash], "linewidth": 1, "marker": "", "zorder": 3}
+    axes.axvline(size / 1e9, label=device, color=draw.RANK_COLOURS[3], **line)
 axes.set_xscale("log")
 axes.set_xlim(1e-3, 1e5)
 axes.set_xlabel("training state in GB, logarithmic; the lines are one device's memory")
 figure.legend(loc="outside upper right", ncols=3)
 draw.show(
     figure,
-    "Bars of the training state of six models on a logarithmic axis, from 0.002 GB for the lecture's MLP to 8,640 GB "
-    "for PaLM. Lines mark devices of 32, 80 and 141 GB: GPT-2 stays below all three, GPT-3 and PaLM exceed them all.",
+    "Bars of the training state of six models on a logarithmic axis, from 0.002 GB for the "
+    "lecture's MLP to 8,640 GB for PaLM. Lines mark devices of 32, 80 and 141 GB: GPT-2 stays "
+    "below all three, GPT-3 and PaLM exceed them all.",
 )
 
 # %% [markdown]
-# **Question.** GPT-3 does not fit into one device. You have 64 devices of 80 GB and train with plain data parallelism,
-# every device with all the weights. What happens?
+# **Question.** GPT-3 does not fit into one device. You have 64 devices of 80 GB and train with plain data parallelism.
+# What happens?
 #
 # 1. It fits: 64 devices have 5,120 GB together.
 # 2. It fits if the batch is made smaller.
-# 3. It fails on each of the 64 devices as it did on one.
+# 3. It fails on each of the 64 devices.
 #
 # <details>
 # <summary>Answer</summary>
 #
-# **3.** Data parallelism divides the data and copies the model. Answer 1 treats the memories as one pool; only model
-# parallelism, or a sharded state as in ZeRO, does that. Answer 2 shrinks the activations; the state does not depend on
-# the batch.
+# **3.** Data parallelism copies the model. Answer 1 treats the memories as one pool; only model parallelism, or a
+# sharded state, does that. Answer 2 shrinks the activations, not the state.
 # </details>
 
 # %% [markdown]
 # ## Too slow: time
 #
 # One parameter takes part in about one multiplication and one addition per token in the forward pass, and twice that in
-# the backward pass: 6 operations. So training a model with $N$ parameters on $D$ **tokens** (pieces of text) takes
-# about
+# the backward pass. So training $N$ parameters on $D$ **tokens** (pieces of text) takes about
 #
 # $$C = 6 N D$$
 #
@@ -185,12 +180,11 @@ RUNS = {  # parameters N, tokens D, the FLOPs that the paper prints
     "PaLM": (540e9, 780e9, 2.5272e24),
 }
 for model, (N, D, published) in RUNS.items():
-    flops = 6 * N * D
-    print(f"{model:<11} 6ND = {flops:.3g} FLOPs, published {published:.3g}, ratio {flops / published:.3f}")
+    ratio = 6 * N * D / published
+    print(f"{model:<11} 6ND = {6 * N * D:.3g}, published {published:.3g}, ratio {ratio:.3f}")
 
 # %% [markdown]
-# The GPT-3 paper counts 355 million parameters for BERT-large. The agreement checks our arithmetic, not the
-# formula. A real test is a measured speed.
+# The agreement checks our arithmetic. A real test is a measured speed.
 #
 # **Model FLOPs utilisation** (MFU) is the share of the devices' peak speed that goes into those $6ND$ operations.
 # PaLM's authors report 238.3 thousand tokens per second on 6,144 TPU v4 chips with a peak of 275 TFLOP/s each, and an
@@ -208,25 +202,26 @@ ratio = (6144 * 1200 + 3072 * 336) / (6144 * 24 * days)
 print(f"chip-hours of the whole run, published against computed: {ratio:.2f}")
 
 # %% [markdown] tags=["slide-text", "slide-predict"]
-# Both utilisations agree with the published ones. The whole run took about 50 % more chip-hours than this best speed
-# needs, with downtime, repeated steps and smaller batches at the beginning.
+# Both utilisations agree. The whole run took about 50 % more chip-hours than this best speed needs.
 #
-# Now one device. An NVIDIA A100 has a peak of 312 TFLOP/s for 16-bit numbers. For language models, which are large
-# matrix products, we assume 40 % of it. Convolutional networks reach a smaller share: NVIDIA
-# [published](https://github.com/NVIDIA/DeepLearningExamples) 2,470 images per second for ResNet-50 on one A100.
+# Now one device. An NVIDIA A100 has a peak of 312 TFLOP/s for 16-bit numbers. For language models we assume 40 % of it.
+# Convolutional networks reach less: NVIDIA [published](https://github.com/NVIDIA/DeepLearningExamples) 2,470 images per
+# second for ResNet-50.
 #
-# **Predict.** How long would one A100 take for PaLM, and how long the computer in front of you? Days, years, or more?
+# **Predict.** How long would one A100 take for PaLM, and how long the computer in front of you?
 
 # %% tags=["varies"]
 matrix = rng.standard_normal((1024, 1024)).astype(np.float32)
-# A product of n × n matrices takes 2n³ operations. The shortest of ten: what disturbs a run makes it longer.
-here = 2 * 1024**3 / min(metrics.median_seconds(lambda: matrix @ matrix, repeats=1) for _ in range(10))
-print(f"This machine multiplies matrices with {here / 1e9:,.0f} GFLOP/s on {devices.cores()} cores")
+# A product of n × n matrices takes 2n³ operations; the shortest of ten is the least disturbed.
+seconds = min(metrics.median_seconds(lambda: matrix @ matrix, repeats=1) for _ in range(10))
+here = 2 * 1024**3 / seconds
+print(f"Matrices on {devices.cores()} cores of this machine: {here / 1e9:,.0f} GFLOP/s")
 
 
 def duration(seconds: float) -> str:
     """A length of time in a fitting unit."""
-    for unit, size in {"years": 365.25 * 86_400, "days": 86_400, "hours": 3600, "minutes": 60}.items():
+    units = {"years": 365.25 * 86_400, "days": 86_400, "hours": 3600, "minutes": 60}
+    for unit, size in units.items():
         if seconds >= size:
             return f"{seconds / size:,.{1 if seconds < 100 * size else 0}f} {unit}"
     return f"{seconds:.2g} seconds"
@@ -234,14 +229,15 @@ def duration(seconds: float) -> str:
 
 # %% tags=["varies", "slide-output"]
 A100, ASSUMED = 312e12, 0.4
-# A convolution uses a weight many times per image: count the 3.8e9 multiply-adds (He et al. 2015), not the parameters.
+# A convolution uses a weight many times: count the 3.8e9 multiply-adds (He et al. 2015).
 per_image = 6 * 3.8e9
 work = {  # FLOPs, utilisation of the A100
-    "MLP (lecture), 5 epochs of MNIST": (6 * PARAMETERS["MLP (lecture)"] * 5 * 60_000, ASSUMED),
+    "MLP, 5 epochs of MNIST": (6 * PARAMETERS["MLP (lecture)"] * 5 * 60_000, ASSUMED),
     "ResNet-50, 90 epochs of ImageNet": (per_image * 90 * 1.28e6, 2470 * per_image / A100),
 }
 work |= {model: (6 * N * D, ASSUMED) for model, (N, D, _) in RUNS.items()}
-table = "| training | FLOPs | utilisation | one A100 | this machine at full speed |\n|---|---|---|---|---|\n"
+table = "| training | FLOPs | utilisation | one A100 | this machine at full speed |\n"
+table += "|---|---|---|---|---|\n"
 for name, (flops, utilisation) in work.items():
     on_a100, on_this = duration(flops / (utilisation * A100)), duration(flops / here)
     table += f"| {name} | {flops:.1e} | {utilisation:.0%} | {on_a100} | {on_this} |\n"
@@ -250,47 +246,28 @@ Markdown(table)
 # %%
 for model in ("GPT-3", "PaLM"):
     N, D, _ = RUNS[model]
-    for_memory, for_a_month = 16 * N / 80e9, 6 * N * D / (ASSUMED * A100) / (30 * 86_400)
-    print(f"{model}: {for_memory:,.0f} devices of 80 GB for its state, {for_a_month:,.0f} A100 to finish in 30 days")
+    for_a_month = 6 * N * D / (ASSUMED * A100) / (30 * 86_400)
+    print(f"{model}: {16 * N / 80e9:,.0f} devices of 80 GB for its state,", end=" ")
+    print(f"{for_a_month:,.0f} A100 to finish in 30 days")
 
 # %% [markdown]
-# Two conclusions:
+# So:
 #
-# - The largest models need their thousands of devices to finish in time. For memory alone about a hundred would do.
-# - The lecture's MLP needs no second device at all. Its arithmetic takes seconds even on a laptop; everything else
-#   usually takes longer, as [02 single-device baseline](02_single_device_baseline.ipynb) measures. The course uses it
-#   because it trains in seconds, by the rules that hold for thousands of devices.
+# - The largest models need thousands of devices to finish in time. For memory alone about a hundred would do.
+# - The lecture's MLP needs no second device. The course uses it because the rules that it follows hold for thousands of
+#   devices.
 
 # %% [markdown]
 # ## The words
 #
-# The field uses these words exactly, and so does the course.
-#
 # | word | meaning |
 # |---|---|
-# | accelerator | a device made for this arithmetic: GPU or TPU |
-# | host, node | one computer with its devices |
-# | worker | one process that takes part in the training; some texts call the whole machine a worker |
-# | chief | the worker that also saves and logs; usually number 0 |
+# | host, node | one computer with its devices (**accelerators**: GPUs or TPUs) |
+# | worker | one process of the training; some texts call the whole machine a worker |
 # | rank, world size | a worker's number, from 0; the number of ranks |
-# | replica | one copy of the model with its share of the batch; usually one per device |
-# | step, epoch | one update of the weights; one pass over the training set |
-# | per-replica, global batch size | images that one replica, or all together, handle per step |
-# | all-reduce | every rank contributes an array, every rank gets the sum (or mean) of all |
-# | speed-up, scaling efficiency | serial time divided by parallel time; that divided by the number of devices |
-
-
-# %%
-def epoch(images: int, per_replica_batch: int, replicas: int) -> tuple[int, int, int]:
-    """Global batch size, full steps per epoch, and the images left for a last, smaller step."""
-    global_batch = per_replica_batch * replicas
-    return global_batch, images // global_batch, images % global_batch
-
-
-print("images  per replica  replicas | global batch  full steps  left")
-for images, per_replica, replicas in [(60_000, 32, 1), (60_000, 32, 2), (60_000, 32, 8), (1_000, 100, 3)]:
-    global_batch, steps, left = epoch(images, per_replica, replicas)
-    print(f"{images:>6}  {per_replica:>11}  {replicas:>8} | {global_batch:>12}  {steps:>10}  {left:>4}")
+# | replica | one copy of the model; usually one per device |
+# | per-replica, global batch size | images per step of one replica, or of all |
+# | all-reduce | every rank contributes an array and gets the sum of all |
 
 # %% [markdown]
 # **Question.** You double the replicas and keep the per-replica batch size. What else changes?
@@ -302,9 +279,9 @@ for images, per_replica, replicas in [(60_000, 32, 1), (60_000, 32, 2), (60_000,
 # <details>
 # <summary>Answer</summary>
 #
-# **2.** Half as many updates per epoch is another training, and often needs another learning rate (notebook 10, large
-# batch). Answer 1 is the most common mistake in this field. Answer 3 confuses replicas with epochs: the replicas share
-# each epoch's images.
+# **2.** That is another training, and often needs another learning rate ([chapter
+# 10](10_large_batch_and_warmup.ipynb)). Answer 1 is a common mistake. In answer 3, the replicas share each epoch's
+# images.
 # </details>
 
 # %% [markdown] tags=["slide-picture"]
@@ -313,34 +290,29 @@ for images, per_replica, replicas in [(60_000, 32, 1), (60_000, 32, 2), (60_000,
 # ![Data parallelism: shards of one batch, whole replicas, one mean gradient](../figures/01_data_parallelism.svg)
 #
 # Every replica has all the weights. A batch is cut into shards, each replica computes the gradient of its shard, and an
-# all-reduce gives every replica the mean, as in the program at the beginning of [chapter 00](00_start_here.ipynb). It
-# works because the gradient of a mean is the mean of the gradients:
+# all-reduce gives every replica the mean. It works because the gradient of a mean is the mean of the gradients:
 #
 # $$\nabla \frac{1}{B} \sum_{i=1}^{B} \ell_i(w) = \frac{1}{B} \sum_{k=1}^{p} \sum_{i \in S_k} \nabla \ell_i(w)$$
 #
-# with global batch size $B$, $p$ replicas and shards $S_k$. The *sums* of all shards are divided by $B$; the mean of
-# the shards' means is the same only where all shards are equally large.
-
-# %% [markdown]
-# Data parallelism works for every model, and all devices run the same program. That it also keeps all devices busy, as
-# is often said, holds only as long as communication hides behind computing: see below.
+# with $p$ shards $S_k$ of a batch of $B$ images. (The mean of the shards' means is the same only for equal shards.)
+#
+# Three advantages are often named: it works for every model that fits into one device, all devices run one program, and
+# all are busy. The last holds only while communication hides behind computing.
 
 # %% [markdown] tags=["slide-picture"]
 # ## Model parallelism
 #
 # Model parallelism divides the model and gives every part the whole batch. **By layers:** each device holds some layers
-# and hands activations to the next. While one works the others wait, unless the batch is cut into micro-batches that
-# follow each other through a **pipeline**.
+# and hands activations to the next. The others wait, unless micro-batches follow each other through a **pipeline**.
 #
 # ![By layers: activations go forward, gradients back](../figures/01_model_parallelism_by_layers.svg)
 #
-# **Inside a layer** (tensor parallelism): each device holds some units of a layer, in the picture five of ten, with
-# their weights. The next layer sums over all units, so partial sums must be added up: an all-reduce inside the model.
+# **Inside a layer** (tensor parallelism): each device holds some units of a layer, in the picture five of ten. The next
+# layer sums over all units, so partial sums must be added up: an all-reduce inside the model.
 #
 # ![Inside a layer: five of ten units per device](../figures/01_model_parallelism_inside_a_layer.svg)
 #
-# **On parts of the input**: one image that is too large is cut into tiles, each device computes one and exchanges
-# borders with its neighbours (notebook 12, model parallelism).
+# **On parts of the input**: an image that is too large is cut into tiles ([chapter 12](12_model_parallelism.ipynb)).
 
 # %%
 batch = data.load(dataset).train.images[:64].reshape(64, 784)
@@ -349,14 +321,11 @@ whole = np.maximum(batch @ W1, 0) @ W2
 
 # By layers: device 0 holds W1, device 1 holds W2; the activations cross.
 activations = np.maximum(batch @ W1, 0)
-print("by layers: ", end="")
-checks.assert_equal([activations @ W2], [whole], "outputs")
-
-# Inside the layer: each device holds some of the ten units; the partial outputs are all-reduced.
+by_layers = activations @ W2
+# Inside the layer: each device holds some of the ten units; partial outputs are all-reduced.
 parts = np.array_split(np.arange(10), workers)
-partial = [np.maximum(batch @ W1[:, units], 0) @ W2[units] for units in parts]
-print("inside a layer: ", end="")
-checks.assert_equal([np.sum(partial, axis=0)], [whole], "outputs")
+inside = sum(np.maximum(batch @ W1[:, units], 0) @ W2[units] for units in parts)
+checks.assert_equal([by_layers, inside], [whole] * 2, "outputs")
 
 
 # %%
@@ -366,32 +335,31 @@ def megabytes(count: float) -> str:
 
 print("what one device sends per step, 32-bit numbers")
 for replicas in (2, 8):
-    sent = 2 * (replicas - 1) / replicas * PARAMETERS["MLP (lecture)"]  # by a ring all-reduce, notebook 06
+    sent = 2 * (replicas - 1) / replicas * PARAMETERS["MLP (lecture)"]  # ring all-reduce
     print(f"data parallel, {replicas} replicas, any batch size:      {megabytes(sent)}")
 for batch_size in (64, 4096):
-    print(f"by layers, 128 activations per image, batch {batch_size:>4}: {megabytes(128 * batch_size)}")
+    sent = megabytes(128 * batch_size)
+    print(f"by layers, 128 activations per image, batch {batch_size:>4}: {sent}")
 
 # %% [markdown]
 # Both ways are exact. They differ from data parallelism in what a device sends. Gradients are as large as the weights,
-# whatever the batch: with a ring all-reduce (chapter 06) two devices send them once each, many devices almost twice.
-# Activations grow with the batch. So data parallelism suits large batches and small models, model parallelism small
-# batches and large models. Very large models use all of them: tensor parallelism inside a host, pipelines and data
-# parallelism between hosts. Today's default for models of billions of parameters is data parallelism whose training
-# state is divided among the replicas (**sharding**; FSDP, ZeRO): chapters 12 and 14.
+# whatever the batch; activations grow with the batch. So data parallelism suits large batches and small models, model
+# parallelism small batches and large models. Very large models combine them. Today's default for billions of parameters
+# is data parallelism whose training state is divided among the replicas (**sharding**; FSDP, ZeRO): chapters 12 and 14.
 #
-# Neither is free. Replicas wait for each other (**synchronisation**), gradients or activations must travel
-# (**communication**), and unequal parts leave devices idle (**load imbalance**).
+# All of them pay for **synchronisation**, **communication** and **load imbalance**.
 
 # %% [markdown] tags=["slide-formula"]
 # ## Computing against communicating
 #
-# Is a second device worth its messages? A step with a global batch of $B$ tokens computes $6 N B$ FLOPs, on $p$
-# devices with $C$ FLOP/s each. A ring all-reduce of $N$ gradients of 4 bytes goes over links of $W$ bytes per second:
+# A step with a global batch of $B$ tokens computes $6 N B$ FLOPs, on $p$ devices with $C$ FLOP/s each. A ring
+# all-reduce ([chapter 06](06_collectives_and_ring_all_reduce.ipynb)) of $N$ gradients of 4 bytes goes over links of $W$
+# bytes per second:
 #
 # $$T_\text{compute} = \frac{6 N B}{p\,C}, \qquad T_\text{all-reduce} = \frac{2 (p - 1)}{p} \cdot \frac{4 N}{W}$$
 #
-# Gradients can travel while the backward pass still computes. At best the all-reduce is hidden completely, which needs
-# $T_\text{compute} \ge T_\text{all-reduce}$. $N$ cancels:
+# Gradients can travel while the backward pass still computes. The all-reduce is hidden completely if $T_\text{compute}
+# \ge T_\text{all-reduce}$. $N$ cancels:
 #
 # $$\frac{B}{p} \ge \frac{4}{3} \cdot \frac{p - 1}{p} \cdot \frac{C}{W}$$
 #
@@ -406,10 +374,10 @@ LINKS = {  # bytes per second in one direction, from data sheets, as in chapter 
     "Ethernet, 25 Gbit/s": 25e9 / 8,
     "Ethernet, 1 Gbit/s": 1e9 / 8,
 }
-speed, sends = ASSUMED * A100, 2 * 7 / 8  # FLOP/s of one device; how often each of 8 devices sends the gradients
+speed, sends = ASSUMED * A100, 2 * 7 / 8  # FLOP/s of a device; times it sends the gradients
 step = 32 / 2470  # seconds for 32 images of ResNet-50 at the published rate
-table = "| link | ResNet-50: all-reduce | images per device that hide it | language model: tokens per device |\n"
-table += "|---|--:|--:|--:|\n"
+table = "| link | ResNet-50: all-reduce | images per device that hide it "
+table += "| language model: tokens per device |\n|---|--:|--:|--:|\n"
 for link, W in LINKS.items():
     all_reduce = sends * 4 * PARAMETERS["ResNet-50"] / W
     table += f"| {link} | {1e3 * all_reduce:,.1f} ms | {np.ceil(2470 * all_reduce):,.0f} "
@@ -419,24 +387,24 @@ Markdown(table)
 
 # %% [markdown]
 # A convolution uses each weight many times per image, so ResNet-50 hides its gradients behind a few images on fast
-# links. A language model needs hundreds of tokens per device on NVLink, thousands between hosts, and over a million on
-# the slowest link. The picture shows the same as a **roofline**: on the slope the link decides how fast a device
-# trains, on the roof its arithmetic does.
+# links. Language models need far more. In the **roofline** below, the link decides on the slope how fast a device
+# trains, its arithmetic on the roof.
 
 # %% jupyter={"source_hidden": true} tags=["slide-output"]
 figure, axes = plt.subplots(figsize=(7.2, 3.4))
 tokens = np.logspace(1, 7, 200)
 for rank, (link, W) in enumerate(LINKS.items()):
     style = {"color": draw.RANK_COLOURS[rank], "linestyle": draw.DASHES[rank], "marker": ""}
-    axes.plot(tokens, np.minimum(speed, tokens * 6 * W / (4 * sends)) / 1e12, label=link, **style)
+    reached = np.minimum(speed, tokens * 6 * W / (4 * sends))
+    axes.plot(tokens, reached / 1e12, label=link, **style)
 axes.set(xscale="log", yscale="log", ylim=(0.01, 300))
 axes.set(xlabel="tokens per device and step", ylabel="TFLOP/s of one device")
 figure.legend(loc="outside right center")
 draw.show(
     figure,
-    "Roofline, both axes logarithmic: the arithmetic of one device against its tokens per step, a line for each link. "
-    "Each line rises until it meets the roof of 125 TFLOP/s: NVLink at about 320 tokens, Ethernet with 1 Gbit/s at "
-    "more than a million.",
+    "Roofline, both axes logarithmic: the arithmetic of one device against its tokens per "
+    "step, a line for each link. Each line rises until it meets the roof of 125 TFLOP/s: "
+    "NVLink at about 320 tokens, Ethernet with 1 Gbit/s at more than a million.",
 )
 
 # %% [markdown] tags=["slide-picture"]
@@ -449,79 +417,51 @@ draw.show(
 
 # %% [markdown] tags=["slide-picture"]
 # Asynchronous: a parameter server holds the weights. Each worker fetches them, computes a gradient, sends it and
-# fetches again. No worker waits. But while a worker computes, others change the weights: its gradient belongs to
-# old weights. Its **staleness** is the number of updates in between.
+# fetches again. Nobody waits. But meanwhile others change the weights. The number of these updates is the gradient's
+# **staleness**.
 #
 # ![Asynchronous updates: nobody waits, gradients get stale](../figures/01_asynchronous_updates.svg)
 #
-# What does staleness do? Take the simplest loss, $L(w) = w^2 / 2$, whose gradient is $w$, and use the gradient of
-# $\tau$ steps ago. With a fresh gradient, $\tau = 0$, training converges for learning rates below 2.
-#
-# **Predict.** Below which rate does it converge with $\tau = 1$, and with $\tau = 7$, the staleness among eight
-# workers?
+# For the loss $L(w) = w^2 / 2$, whose gradient is $w$, use the gradient of $\tau$ steps ago. **Predict.** With $\tau =
+# 0$ training converges for learning rates below 2. And with $\tau = 1$, and $\tau = 7$?
 
 
 # %%
 def largest_rate(staleness: int, steps: int = 3000) -> float:
-    """The largest rate at which gradient descent on w² / 2 stays small with gradients `staleness` updates old."""
     rates = np.arange(0.005, 2.2, 0.005)  # all together, as an array
     history = [np.ones_like(rates)] * (staleness + 1)
     for _ in range(steps):
-        history.append(np.clip(history[-1] - rates * history[-1 - staleness], -1e6, 1e6))
+        weights = history[-1] - rates * history[-1 - staleness]
+        history.append(np.clip(weights, -1e6, 1e6))
     return rates[np.max(np.abs(history[-100:]), axis=0) < 10].max()
 
 
 for staleness in (0, 1, 3, 7):
-    exact = 2 * np.sin(np.pi / (2 * (2 * staleness + 1)))
-    print(f"staleness {staleness}: up to a rate of {largest_rate(staleness):.3f}, by theory {exact:.3f}")
-
-# %% [markdown]
-# One stale update halves the largest rate; seven cut it to about a tenth. The theory is Levin and May's for equations
-# with delay (1976): the limit is $2 \sin\left(\frac{\pi}{2 (2\tau + 1)}\right)$. More workers therefore need a smaller
-# rate: an asynchronous run that is stable with four workers can diverge with sixteen.
+    print(f"staleness {staleness}: {largest_rate(staleness):.3f}, by theory", end=" ")
+    print(f"{2 * np.sin(np.pi / (4 * staleness + 2)):.3f}")
 
 # %% [markdown] tags=["slide-takeaway"]
-# And a slow worker? Let four workers need 1 s for a gradient, and then one of them 5 s. In a minute the synchronous run
-# makes 12 updates instead of 60, the asynchronous one 192 instead of 240. It pays with staleness: it needs a small
-# rate, and its result depends on the workers' timing. [Chapter 08](08_other_strategies.ipynb) trains both ways.
+# One stale update halves the largest rate; seven, as among eight workers, cut it to about a tenth. (The theory is Levin
+# and May's, 1976: $2 \sin\left(\frac{\pi}{2 (2\tau + 1)}\right)$.) [Chapter 08](08_other_strategies.ipynb) trains both
+# ways.
 #
 # | | synchronous | asynchronous |
 # |---|---|---|
-# | weights | equal on all replicas | read at different moments |
 # | result | the serial run's | depends on timing |
 # | a slow worker | slows all | slows itself |
-# | a lost worker | stops all | the rest continue, a little slower |
-# | traffic | an all-reduce, shared by all | through the server, which may become the bottleneck |
+# | a lost worker | stops all | the rest continue |
 #
-# The rule of thumb: equal devices with fast links, **synchronous**; devices of unequal or changing speed, or that come
-# and go, **asynchronous**. Most training today is synchronous.
+# Equal devices with fast links train **synchronously**; devices of unequal speed, or that come and go,
+# **asynchronously**. Most training today is synchronous.
 
-# %% [markdown]
-# **Question.** 100 workers each need 1.0 s per step, with a random part of ±0.2 s. Nobody is a permanent straggler. How
-# long does a synchronous step take?
-#
-# 1. 1.0 s: the variations average out.
-# 2. Nearly 1.2 s, almost every time.
-# 3. Anything between 0.8 and 1.2 s.
-#
-# <details>
-# <summary>Answer</summary>
-#
-# **2.** A step lasts as long as its slowest worker, and among 100 one is nearly always near the limit. Answer 1 takes
-# the mean where the maximum is needed. Answer 3 describes a single worker.
-# </details>
-
-# %%
-steps = np.random.default_rng(3).uniform(0.8, 1.2, size=(1000, 100)).max(axis=1)
-print(f"mean step of 1,000: {steps.mean():.3f} s, shortest {steps.min():.3f} s")
-
-# %% [markdown] tags=["slide-text", "slide-formula"]
+# %% [markdown] tags=["slide-text", "slide-formula", "slide-predict"]
 # ## How much faster can training become?
 #
-# The **speed-up** is the serial time divided by the parallel time. Two laws predict it, for two questions.
+# The **speed-up** is the serial time divided by the parallel time; divided by the number of devices it is the **scaling
+# efficiency**.
 #
 # **Amdahl's law** (1967) answers: the *same* work on more devices. Take the serial time as 1. A part $1 - f$ cannot be
-# divided and takes as long as before; the part $f$ takes $f / p$ on $p$ devices:
+# divided; the part $f$ takes $f / p$ on $p$ devices:
 #
 # $$S(p) = \frac{1}{(1 - f) + f / p}$$
 #
@@ -529,6 +469,8 @@ print(f"mean step of 1,000: {steps.mean():.3f} s, shortest {steps.min():.3f} s")
 # $1 - f$ for the undivided part, and $p$ times as long for the divided one:
 #
 # $$S(p) = (1 - f) + f p$$
+#
+# **Predict.** 95 % of a program can be divided. How fast is it on 1,024 devices?
 
 
 # %%
@@ -542,45 +484,48 @@ def gustafson(f: float, p: np.ndarray | float) -> np.ndarray | float:
 
 # %% jupyter={"source_hidden": true}
 figure, panels = plt.subplots(1, 2, figsize=(7.2, 2.2), sharey=True)
-runs = {"Amdahl: the same work": [(0.2, 0.8), (0.2, 0.2)], "Gustafson: more work": [(0.2, 3.2), (0.2, 0.8)]}
+runs = {
+    "Amdahl: the same work": [(0.2, 0.8), (0.2, 0.2)],
+    "Gustafson: more work": [(0.2, 3.2), (0.2, 0.8)],
+}
 for axes, (title, times) in zip(panels, runs.items(), strict=True):
     for name, (undivided, divided) in zip(("1 device", "4 devices"), times, strict=True):
-        axes.barh(name, undivided, color="#767676", label="not divided" if name == "1 device" else None)
-        label = "divided" if name == "1 device" else None
-        axes.barh(name, divided, left=undivided, color=draw.RANK_COLOURS[0], hatch="//", label=label)
+        style = {"color": draw.RANK_COLOURS[0], "hatch": "//"}
+        axes.barh(name, undivided, color=draw.QUIET, label="not divided")
+        axes.barh(name, divided, left=undivided, label="divided", **style)
     axes.set(title=title, xlabel="time")
 panels[0].invert_yaxis()
-figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=2)
+handles, labels = panels[0].get_legend_handles_labels()
+figure.legend(handles[:2], labels[:2], loc="outside lower center", ncols=2)
 draw.show(
     figure,
-    "Bars of time on 1 and on 4 devices, with f = 0.8. Left, Amdahl: 0.2 undivided and 0.8 divided become 0.2 and 0.2, "
-    "2.5 times as fast. Right, Gustafson: what takes 0.2 and 0.8 on four devices would take 0.2 and 3.2 on one, 3.4 "
-    "times as long.",
+    "Bars of time on 1 and on 4 devices, with f = 0.8. Left, Amdahl: 0.2 undivided and 0.8 "
+    "divided become 0.2 and 0.2, 2.5 times as fast. Right, Gustafson: what takes 0.2 and 0.8 "
+    "on four devices would take 0.2 and 3.2 on one, 3.4 times as long.",
 )
-
-# %% [markdown] tags=["slide-predict"]
-# **Predict.** 95 % of a program can be divided. How fast is it on 1,024 devices? Guess, then look.
 
 # %% jupyter={"source_hidden": true} tags=["slide-output"]
 p = 2.0 ** np.arange(11)
 figure, panels = plt.subplots(1, 2, sharey=True, figsize=(7.2, 3.4))
-for axes, law, title in zip(panels, (amdahl, gustafson), ("the same work", "more work"), strict=True):
+for axes, law in zip(panels, (amdahl, gustafson), strict=True):
     axes.plot(p, p, color="#767676", marker="", linestyle=":", label="ideal")
     for rank, f in enumerate((0.5, 0.95, 0.99)):
-        style = {"color": draw.RANK_COLOURS[rank], "marker": draw.MARKERS[rank], "linestyle": draw.DASHES[rank]}
-        axes.plot(p, law(f, p), label=f"f = {f:g}", **style)
-    axes.set(title=f"{law.__name__.title()}: {title}", xscale="log", yscale="log", ylim=(0.8, 2000))
+        style = {"color": draw.RANK_COLOURS[rank], "linestyle": draw.DASHES[rank]}
+        axes.plot(p, law(f, p), label=f"f = {f:g}", marker=draw.MARKERS[rank], **style)
+    axes.set(title=law.__name__.title(), xscale="log", yscale="log", ylim=(0.8, 2000))
     axes.set(xlabel="devices", xticks=[1, 10, 100, 1000])
     axes.minorticks_off()  # drawing them takes half of the time
 panels[0].set_ylabel("speed-up")
 figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=4)
 draw.show(
     figure,
-    "Speed-up against devices from 1 to 1,024, both axes logarithmic. Left, Amdahl: the curves for f = 0.5, 0.95 and "
-    "0.99 flatten out towards 2, 20 and 100. Right, Gustafson: the same parts keep rising, near the ideal.",
+    "Speed-up against devices from 1 to 1,024, both axes logarithmic. Left, Amdahl: the "
+    "curves for f = 0.5, 0.95 and 0.99 flatten out towards 2, 20 and 100. Right, Gustafson: "
+    "the same parts keep rising, near the ideal.",
 )
 for f in (0.5, 0.95, 0.99):
-    print(f"f = {f:g}: on 1,024 devices {amdahl(f, 1024):,.1f} × by Amdahl, {gustafson(f, 1024):,.0f} × by Gustafson")
+    print(f"f = {f:g}, 1,024 devices: {amdahl(f, 1024):,.1f} × by Amdahl,", end=" ")
+    print(f"{gustafson(f, 1024):,.0f} × by Gustafson")
 
 # %% [markdown] tags=["slide-takeaway"]
 # With 95 % divisible work all 1,024 devices give less than 20, because the undivided 5 % alone take 1/20 of the serial
@@ -588,15 +533,15 @@ for f in (0.5, 0.95, 0.99):
 #
 # ### Which law for which measurement
 #
-# The question decides, so first say what the *work* is, and what was measured:
+# First say what the *work* is:
 #
-# - **Strong scaling**: the work is fixed. The time of a step with a fixed *global* batch is an example, and so is the
-#   time for a fixed number of epochs: the same images are processed, whatever the batch.
-# - **Weak scaling**: the work grows with the devices. The rate of images per second with a fixed *per-replica* batch is
-#   the usual example: each step processes $p$ times as many images.
+# - **Strong scaling**: the work is fixed. Examples are the time of a step with a fixed *global* batch, and the time of
+#   a fixed number of epochs: the same images, whatever the batch.
+# - **Weak scaling**: the work grows with the devices. The usual example is images per second with a fixed *per-replica*
+#   batch.
 
 # %% [markdown]
-# The laws can be read backwards, from a measured speed-up to the part that was not divided. Three published data sets:
+# Read backwards, the laws give the undivided part of a measured run:
 #
 # | who | what stayed fixed | what was measured | scaling |
 # |---|---|---|---|
@@ -607,31 +552,30 @@ for f in (0.5, 0.95, 0.99):
 
 # %%
 def undivided_part(speedup: float, p: int) -> float:
-    """Amdahl's 1 − f, for fixed work, from a measured speed-up on p devices (Karp and Flatt 1990, equation 2)."""
+    """Amdahl's 1 − f, for fixed work, from a measured speed-up (Karp and Flatt 1990)."""
     return (1 / speedup - 1 / p) / (1 - 1 / p)
 
 
 def undivided_share(speedup: float, p: int) -> float:
-    """Gustafson's 1 − f, for work that grows with p: the share of the parallel time that was not divided work."""
+    """Gustafson's 1 − f, for work that grows with p, as a share of the parallel time."""
     return (p - speedup) / (p - 1)
 
 
 for p, elapsed in {2: 24.19, 4: 19.81, 8: 17.90}.items():
     speedup = 30.43 / elapsed
     part = undivided_part(speedup, p)
-    print(f"Argonne, {p} processes: speed-up {speedup:.2f}, efficiency {speedup / p:.0%}, undivided {part:.0%}")
+    print(f"Argonne, {p} processes: speed-up {speedup:.2f}, undivided {part:.0%}")
 for model, efficiency in {"Inception V3": 0.90, "VGG-16": 0.68}.items():
     share = undivided_share(512 * efficiency, 512)
-    print(f"{model}, 512 GPUs: efficiency {efficiency:.0%}, {share:.0%} of the parallel time not divided")
+    print(f"{model}, 512 GPUs: efficiency {efficiency:.0%}, {share:.0%} of time not divided")
 speedup = 213_891 / 67_000  # images per second on eight GPUs and on one
-print(f"NVIDIA, 8 GPUs: speed-up {speedup:.2f}, {undivided_share(speedup, 8):.0%} of the parallel time not divided")
+share = undivided_share(speedup, 8)
+print(f"NVIDIA, 8 GPUs: speed-up {speedup:.2f}, {share:.0%} of time not divided")
 
 # %% [markdown]
-# More than half of Argonne's small run was not divided: start-up, loading data and checkpoints are likely reasons. On
-# the 512 GPUs the share is what a step spends on communication and waiting. VGG-16 spends more than Inception V3: it
-# has over five times the parameters, and so the gradients, to send. NVIDIA's eight GPUs lose more than half of their
-# time, if both numbers belong to the same program and the same work per image, which they do not: chapter 11 audits
-# them.
+# More than half of Argonne's small run was not divided, probably start-up, loading data and checkpoints. On the 512
+# GPUs the share is communication and waiting; VGG-16 has more gradients to send. NVIDIA's two numbers may not belong
+# together: [chapter 11](11_scaling_and_profiling.ipynb) audits them.
 
 # %% [markdown] tags=["slide-quiz"]
 # **Question.** A program runs 1.9 × faster on 2 devices. What does that promise for 16?
@@ -643,30 +587,20 @@ print(f"NVIDIA, 8 GPUs: speed-up {speedup:.2f}, {undivided_share(speedup, 8):.0%
 # <details>
 # <summary>Answer</summary>
 #
-# **3.** A speed-up of 1.9 means an undivided part of about 5 %, which takes as long as before while the divided part
-# takes 1/16 of its time. Answer 1 assumes that efficiency stays the same when devices are added. Answer 2 forgets that
-# small losses at 2 devices are large ones at 16.
+# **3.** The undivided part is (1/1.9 − 1/2) / (1 − 1/2), about 5 %. Answer 1 assumes that efficiency stays the same.
+# Answer 2 forgets that small losses at 2 devices are large ones at 16.
 # </details>
 
-# %%
-undivided = undivided_part(1.9, 2)
-print(f"undivided {undivided:.1%}; on 16 devices {1 / (undivided + (1 - undivided) / 16):.1f} ×")
-
-# %% [markdown]
+# %% [markdown] tags=["slide-picture"]
 # ## Which strategy for which case
 #
 # ![A decision tree from the size of the model and the number of hosts to a strategy](../figures/01_which_strategy.svg)
 #
-# Chapter 03 has `MirroredStrategy`, 07 `MultiWorkerMirroredStrategy`, 08 `ParameterServerStrategy`, `TPUStrategy` and
-# `CentralStorageStrategy` (whose weights stay in the host's memory), 09 Horovod, 12 and 14 what helps a model to fit.
+# Before model parallelism, recompute activations instead of storing them (**checkpointing**), keep a part of the state
+# in the host's memory (**offload**), or shard it (chapters 12 and 14).
 #
-# Before model parallelism, three measures help a model to fit: recompute activations instead of storing them
-# (**checkpointing**), keep a part of the state in the host's memory (**offload**), or divide the state over the
-# data-parallel devices (**sharding**, ZeRO).
-#
-# Two questions come before all of these. Is the program fast on *one* device? A hundred devices multiply its waste, and
-# the next chapter looks for it before there is a second device. And is a step long enough to hide its all-reduce? If
-# not, more devices can make it slower.
+# Two questions come first. Is the program fast on *one* device? A hundred devices multiply its waste. And is a step
+# long enough to hide its all-reduce?
 
 # %% [markdown]
 # ## Quiz
@@ -679,21 +613,19 @@ quizzes.ask("01")
 # %% [markdown]
 # ## Recap
 #
-# - Training state takes 16 bytes per parameter with Adam, with or without mixed precision; PaLM's fits no device.
-# - $6ND$ FLOPs reproduce PaLM's published utilisation; the whole run took 50 % more chip-hours.
-# - Data parallelism moves gradients, model parallelism activations and their gradients.
-# - The all-reduce is hidden if a device computes long enough: hundreds of tokens over NVLink, more than a million over
-#   Ethernet with 1 Gbit/s.
+# - Training state takes 16 bytes per parameter with Adam; PaLM's fits no device.
+# - $6ND$ FLOPs reproduce PaLM's published utilisation.
+# - Data parallelism moves gradients, model parallelism activations.
+# - The all-reduce is hidden if a device computes long enough per step; how long depends on the link.
 # - Synchronous training runs at the straggler's pace; stale gradients lower the largest learning rate.
 # - With fixed work the undivided part limits the speed-up; with growing work it does not.
 #
 # **Next.** [02 single-device baseline](02_single_device_baseline.ipynb).
 #
-# **Sources.** [Amdahl 1967](https://doi.org/10.1145/1465482.1465560),
-# [Gustafson 1988](https://doi.org/10.1145/42411.42415), [Karp and Flatt 1990](https://doi.org/10.1145/78607.78614),
-# [Levin and May 1976](https://doi.org/10.1016/0040-5809(76)90043-5); [ResNet](https://arxiv.org/abs/1512.03385),
+# **Sources.** [Amdahl 1967](https://doi.org/10.1145/1465482.1465560), [Gustafson
+# 1988](https://doi.org/10.1145/42411.42415), [Karp and Flatt 1990](https://doi.org/10.1145/78607.78614), [Levin and May
+# 1976](https://doi.org/10.1016/0040-5809(76)90043-5); [ResNet](https://arxiv.org/abs/1512.03385),
 # [BERT](https://arxiv.org/abs/1810.04805), [GPT-3](https://arxiv.org/abs/2005.14165),
-# [Chinchilla](https://arxiv.org/abs/2203.15556), [ZeRO](https://arxiv.org/abs/1910.02054),
-# [scaling laws](https://arxiv.org/abs/2001.08361); Horovod's, Argonne's and NVIDIA's measurements
-# ([sources](../docs/sources.md), [Horovod's](https://horovod.readthedocs.io/en/stable/benchmarks_include.html));
+# [Chinchilla](https://arxiv.org/abs/2203.15556), [ZeRO](https://arxiv.org/abs/1910.02054), [scaling
+# laws](https://arxiv.org/abs/2001.08361); [measurements](../docs/sources.md) of Horovod, Argonne and NVIDIA;
 # [TOP500](https://www.top500.org/lists/top500/2022/06/); data sheets of AMD, NVIDIA and Google.

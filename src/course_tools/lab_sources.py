@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from nbconvert.preprocessors import Preprocessor
 
 _MARKS = ["### BEGIN SOLUTION", "### END SOLUTION"]
+# What the student begins with, where the solution begins with the same name.
+_STARTER = re.compile(rf"^( *)(\w+ = ).*\n(?:\1[ )\]}}].*\n)*(?=\1{_MARKS[0]}\n\1\2)", re.MULTILINE)
 # Whatever an author may have meant as a mark.
 _LIKE_A_MARK = re.compile(r"(^|#)[\W_]*(begin|end)[\W_]*(solu|hidden)", re.IGNORECASE)
 _ONLY_IN_THE_COURSE = ("solution.ipynb", "make check")
@@ -87,13 +89,14 @@ def student(notebook: NotebookNode) -> NotebookNode:
 
 
 def solved(notebook: NotebookNode) -> NotebookNode:
-    """The notebook with the solutions, not executed, without hidden tests and marks."""
+    """The notebook with the solutions, not executed, without hidden tests, marks, and what students begin with."""
     from nbgrader.preprocessors import ClearHiddenTests
 
     solution = _preprocessed(notebook, ClearHiddenTests())
     for cell in solution.cells:
         if cell.cell_type == "code":
-            cell.source = "\n".join(line for line in cell.source.split("\n") if line.strip() not in _MARKS)
+            lines = _STARTER.sub("", cell.source).split("\n")
+            cell.source = "\n".join(line for line in lines if line.strip() not in _MARKS)
     return solution
 
 

@@ -4,6 +4,7 @@ JupyterLab notes in a cell when it ran (`make lab` sets it so); the course's own
 exercise is solved if the last check that was saved says so; one that is written and has no saved check is named.
 """
 
+import json
 import re
 import sys
 from dataclasses import dataclass
@@ -12,6 +13,7 @@ from pathlib import Path
 import nbformat
 
 from course_tools import user_folders, working_copy
+from course_tools.grading import notebook
 from course_tools.lab_cells import answered, printed
 from course_tools.lab_sources import STUDENT
 from course_tools.site.chapters import is_chapter
@@ -103,10 +105,11 @@ def _of_chapter(copy: Path, topic: str) -> ChapterProgress:
 
 def _code_cells(file: Path, notes: list[str]) -> list[nbformat.NotebookNode]:
     """None of a file that is not there, or that cannot be read, for which `notes` gets a sentence."""
-    try:
-        return [cell for cell in nbformat.read(file, as_version=4).cells if cell.cell_type == "code"]
-    except FileNotFoundError:
+    if not file.exists():
         return []
+    try:
+        content, _ = notebook.document(file)
+        return [cell for cell in nbformat.reads(json.dumps(content), as_version=4).cells if cell.cell_type == "code"]
     except Exception:  # whatever is wrong with the file
         number = (file.parent.name if file.name == STUDENT else file.name)[:2]
         notes.append(f"{file} cannot be read as a notebook; `.venv/bin/distlab lab --fresh {number}` gives it back.")

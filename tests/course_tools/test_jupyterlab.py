@@ -164,30 +164,27 @@ def test_in_a_quiz_arrow_keys_choose_an_answer_and_not_a_cell(open_notebook: Cal
 
 
 @pytest.mark.slow
-def test_the_film_plays_and_the_stepper_walks_through_the_ring(open_notebook: Callable[[str], LabWindow]) -> None:
+def test_the_player_walks_through_the_ring_by_keyboard(open_notebook: Callable[[str], LabWindow]) -> None:
     window = open_notebook(RING)
-    cell = window.cell("draw.Stepper(")
-    following = window.cell('print("ranks  steps  sent per rank')
+    cell = window.cell("draw.play(")
+    following = window.cell("async def ring_all_reduce(")
     window.select(following)
     window.run_cells("notebook:run-all-above", cell)
-    film = cell.locator(".jp-RenderedHTML svg").first
-    film.scroll_into_view_if_needed()
-    playing = "(film) => film.getAnimations({ subtree: true }).filter((part) => part.playState === 'running').length"
-    assert film.evaluate(playing) > 0
-    cell.get_by_label("pause").check()
-    assert film.evaluate(playing) == 0
-    step, picture = cell.get_by_role("slider").first, cell.locator(".widget-html-content")
-    first = picture.locator("svg").inner_html()
-    step.press("ArrowRight")
-    expect(cell.locator(".widget-readout").first).to_have_text("1")
-    expect(picture.locator("svg")).to_have_accessible_name(re.compile("ring|rank"))
-    window.page.wait_for_function(
-        "([picture, first]) => picture.querySelector('svg').innerHTML !== first", arg=[picture.element_handle(), first]
-    )
+    player = cell.locator(".distlab-player")
+    expect(player.locator(".rank")).to_have_count(4)
+    slider, status = player.get_by_role("slider", name="Step"), player.get_by_role("status")
+    slider.press("ArrowRight")
+    expect(status).to_contain_text("Step 1 of 6: rank 0 sends chunk 0 to rank 1")
+    slider.press("ArrowUp")  # moves the slider, not the selected cell
+    expect(status).to_contain_text("Step 2 of 6")
+    player.get_by_role("button", name="Step on").press("Enter")
+    expect(status).to_contain_text("Step 3 of 6")
+    player.get_by_role("combobox", name="Ranks").select_option("8")
+    expect(player.locator(".rank")).to_have_count(8)
     window.save()
     cells = nbformat.read(COURSE / RING, as_version=4).cells
     code = [cell.source for cell in cells if cell.cell_type == "code"]
-    ran = 1 + next(place for place, source in enumerate(code) if "draw.Stepper(" in source)
+    ran = 1 + next(place for place, source in enumerate(code) if "draw.play(" in source)
     assert re.search(rf"06 collectives and ring all reduce +{ran} of {len(code)} ", progress(window))
 
 

@@ -19,7 +19,9 @@ LAUNCHERS = {
     "pmix": ("horovod_pmix.sbatch", "train_horovod.py", 3, launch.horovod_problem),
     "gloo": ("horovod_gloo.sbatch", "train_horovod.py", 2, launch.horovod_problem),
     "ssh": ("horovod_ssh.sbatch", "train_horovod.py", 2, launch.horovod_problem),
+    "gpus": ("gpus_horovod.sbatch --ntasks-per-node=1", "train_horovod.py", 2, launch.horovod_problem),
     "torch": ("torch.sbatch", "train_torch.py", 2, lambda: frameworks.problem("torch")),
+    "gpus torch": ("gpus_torch.sbatch --gpus-per-node=1", "train_torch.py", 2, lambda: frameworks.problem("torch")),
     "ray": ("ray.sbatch", "train_ray.py", 2, lambda: frameworks.problem("ray")),
 }
 
@@ -43,12 +45,13 @@ def test_every_launcher_trains_the_serial_runs_weights(
     script, program, nodes, problem = LAUNCHERS[launcher]
     if problem and (missing := problem()):
         pytest.skip(missing)
-    if launcher in frameworks.PARTS:
-        place = frameworks.interpreter(frameworks.PARTS[launcher].folder).parent
+    if part := frameworks.PARTS.get(launcher.split()[-1]):
+        place = frameworks.interpreter(part.folder).parent
         monkeypatch.setenv("PATH", os.pathsep.join([str(place), os.environ["PATH"]]))
         monkeypatch.setenv("TMPDIR", "/dev/shm")  # which, unlike /tmp, each node has for itself
     file = folder / "weights.npz"
-    job = jobs.submit(script, CHAPTER / program, "--weights", file, options=(f"--nodes={nodes}",))
+    script, *options = script.split()
+    job = jobs.submit(script, CHAPTER / program, "--weights", file, options=(f"--nodes={nodes}", *options))
     output = jobs.wait(job, "COMPLETED")
     for rank in range(nodes):
         assert f"rank {rank} of {nodes} on node{rank + 1 if launcher != 'ray' else ''}" in output

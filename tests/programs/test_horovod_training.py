@@ -1,5 +1,6 @@
 """The programs of notebook 09: they equal one process, resume, and notice each step that is forgotten."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -60,12 +61,15 @@ hvd.broadcast_variables(models.mlp().variables, root_rank=0)
 """
 
 
-def test_horovod_waits_for_names_that_one_rank_alone_has(tmp_path: Path) -> None:
+@pytest.mark.parametrize("starter", [launch.mpirun, launch.horovodrun])  # over MPI and over Gloo
+def test_horovod_waits_for_names_that_one_rank_alone_has(
+    starter: Callable[..., launch.LaunchedRun], tmp_path: Path
+) -> None:
     file = tmp_path / "one_model_more.py"
     file.write_text(ONE_MODEL_MORE)
     impatient = {"HOROVOD_STALL_CHECK_TIME_SECONDS": "2", "HOROVOD_STALL_SHUTDOWN_TIME_SECONDS": "4"}
     with pytest.raises(launch.WorkerFailed) as failure:
-        launch.mpirun(file, echo=False, seconds=900, start_seconds=600, environment=impatient)
+        starter(file, echo=False, seconds=900, start_seconds=600, environment=impatient)
     said = "".join(failure.value.run.output.values())
     assert "One or more tensors were submitted to be reduced, gathered or broadcasted by subset of ranks" in said
     assert "Missing ranks" in said

@@ -1,17 +1,19 @@
-"""The programs of notebook 07: `minimal.py`, `feed.py`, `train.py` by hand and resumed, and the wrong ones."""
+"""The programs of chapter 07: `minimal.py` and `loop.py` alone, `feed.py`, `train.py` resumed, and the wrong ones."""
 
 import json
+import os
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
 import pytest
-from lab_03 import judge
 
 from distlab import checks, data, launch, models
+from distlab.labs import registry
 from distlab.launch.job import free_addresses
 from distlab.runtime import processes
+from tests.distlab.labs.solutions import solved_cells
 
 # isort: split
 import tensorflow as tf
@@ -21,6 +23,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("one_job")]
 WORKERS, IMAGES, GLOBAL_BATCH, SEED = 2, 480, 48, 7
 STEPS = IMAGES // GLOBAL_BATCH
 DEADLINE = 900
+samples_seen = registry.lab("07")["samples_seen"].judge.right
 HOW = {"seconds": DEADLINE, "start_seconds": DEADLINE, "echo": False}
 
 
@@ -123,6 +126,63 @@ def test_a_resumed_run_is_the_uninterrupted_one(resumed: dict, folder: Path) -> 
     assert checks.largest_difference(restored(folder, STEPS), uninterrupted) > 100 * checks.TOLERANCE
 
 
+@pytest.mark.parametrize("name", ["minimal", "loop"])
+def test_a_copied_program_trains_one_model_in_two_processes(chapter_folder: Path, tmp_path: Path, name: str) -> None:
+    text = (chapter_folder / f"{name}.py").read_text()
+    assert "distlab" not in text and sum(map(bool, text.splitlines())) <= {"minimal": 40, "loop": 60}[name]
+    (tmp_path / "program.py").write_text(text)
+    addresses, where = free_addresses(WORKERS), ["saved"] * (name == "loop")
+
+    def started(index: int) -> processes.Finished:
+        command = [sys.executable, "-P", "program.py", *where, str(index), *addresses]
+        return processes.run(command, DEADLINE, cwd=tmp_path)
+
+    with ThreadPoolExecutor(WORKERS) as together:
+        runs = list(together.map(started, range(WORKERS)))
+    for finished in runs:
+        assert finished.status == 0, finished.output
+    [first], [second] = ([line for line in run.output.splitlines() if "loss " in line] for run in runs)
+    if name == "loop":
+        assert first.endswith(", chief: True") and second == first.replace("True", "False")
+        assert (tmp_path / "saved" / "state.index").is_file()
+    else:
+        assert first == second and first.startswith("2 replicas; ")
+
+
+def test_the_solution_of_lab_07_starts_two_real_workers_that_train_one_model(
+    chapter_folder: Path, tmp_path: Path
+) -> None:
+    cells, file = solved_cells("07"), tmp_path / "start.py"
+    file.write_text(f"import json\nimport os\nimport subprocess\n\n{cells['tf_config']}\n{cells['start']}")
+    finished = processes.run([sys.executable, str(chapter_folder / "two_workers.py"), str(file)], DEADLINE)
+    assert finished.status == 0, finished.output
+    assert "exit codes: [0, 0]" in finished.output and finished.output.count(": 2 replicas, ") == 2
+    assert "largest difference of their weights: 0.0" in finished.output
+
+
+def test_the_chief_is_the_task_of_that_type_where_there_is_one(chapter_folder: Path, tmp_path: Path) -> None:
+    head, *worker = free_addresses(2)
+    cluster = {"chief": [head], "worker": worker}
+    folder, file = tmp_path / "saved", tmp_path / "result.json"
+
+    def started(kind: str) -> processes.Finished:
+        program, options = str(chapter_folder / "train.py"), ["--ways", "fit", "--images", "96"]
+        command = [sys.executable, program, *options, "--folder", str(folder), "--result", str(file)]
+        return processes.run(
+            command, DEADLINE, env=os.environ | {"TF_CONFIG": json.dumps(config | {"task": task(kind)})}
+        )
+
+    config = {"cluster": cluster}
+
+    def task(kind: str) -> dict:
+        return {"type": kind, "index": 0}
+
+    with ThreadPoolExecutor(2) as together:
+        of_chief, of_worker = together.map(started, ["chief", "worker"])
+    assert of_chief.status == of_worker.status == 0, of_chief.output + of_worker.output
+    assert ", the chief" in of_chief.output and ", the chief" not in of_worker.output
+
+
 def test_the_wrong_ways_to_save_fail_as_they_say(chapter_folder: Path, tmp_path: Path) -> None:
     options = ["--folder", tmp_path, "--patience", 4, "--result", tmp_path / "result.json"]
     with pytest.raises(launch.WorkerFailed) as failure:
@@ -136,7 +196,7 @@ def test_the_wrong_ways_to_save_fail_as_they_say(chapter_folder: Path, tmp_path:
     checkpoint.read(str(tmp_path / "alone")).expect_partial().assert_existing_objects_matched()
     assert (failure.value.rank, failure.value.exit_code) == ("worker 0", 3)
     said = failure.value.run.output["worker 0"]
-    assert "no answer for 4 s, it gives up" in said and "model.save has returned" not in said
+    assert "after 4 s it gives up" in said and "model.save has returned" not in said
 
 
 def test_collective_operations_must_be_configured_first(chapter_folder: Path) -> None:
@@ -144,7 +204,7 @@ def test_collective_operations_must_be_configured_first(chapter_folder: Path) ->
     assert "Collective ops must be configured at program startup" in run.output["worker 0"]
 
 
-def test_a_sharded_feed_gives_every_number_to_one_worker_once_and_as_many_as_lab_03_says(
+def test_a_sharded_feed_gives_every_number_to_one_worker_once_and_as_many_as_lab_07_says(
     chapter_folder: Path, tmp_path: Path
 ) -> None:
     files = [tmp_path / f"numbers-{file}.tfrecord" for file in range(8)]
@@ -155,7 +215,7 @@ def test_a_sharded_feed_gives_every_number_to_one_worker_once_and_as_many_as_lab
     run = launch.tensorflow(chapter_folder / "feed.py", "--files", *files, workers=WORKERS, **HOW)
     fed = [json.loads(run.output[f"worker {index}"].splitlines()[-1]) for index in range(WORKERS)]
     for way in ("OFF", "DATA", "FILE", "AUTO"):
-        assert [len(worker[way]) for worker in fed] == judge.samples_seen(way, [4] * 8, WORKERS, 2 * WORKERS)
+        assert [len(worker[way]) for worker in fed] == samples_seen(way, [4] * 8, WORKERS, 2 * WORKERS)
     for way in ("DATA", "FILE", "AUTO", "from function"):
         assert sorted(fed[0][way] + fed[1][way]) == list(range(32))
     for way in ("OFF", "from function, shard forgotten"):

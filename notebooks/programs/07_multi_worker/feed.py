@@ -1,12 +1,14 @@
-"""Which samples does each worker get? Four auto-shard policies, and data sets that each worker makes for itself.
+"""Which samples does each worker get, by four policies and from its own data set?
 
-On a laptop, two workers by the launcher; each file holds one number per record, and all workers see the files:
+On a laptop, two workers by the launcher. Each file holds one number per record:
 
     distlab launch --workers 2 feed.py -- --files numbers-*.tfrecord
 
-By hand one terminal per worker, under Slurm one task each (`srun --ntasks=2`), with TF_CONFIG set in each, for example
+By hand one terminal per worker, under Slurm one task each (`srun --ntasks=2`), with TF_CONFIG
+set in each, for example
 
-    TF_CONFIG='{"cluster": {"worker": ["HOST0:PORT0", "HOST1:PORT1"]}, "task": {"type": "worker", "index": 0}}'
+    C='{"worker": ["HOST0:PORT0", "HOST1:PORT1"]}'
+    TF_CONFIG='{"cluster": '$C', "task": {"type": "worker", "index": 0}}'
 
 The last line that each worker prints is JSON: for each way to feed, the numbers that it got.
 """
@@ -20,7 +22,11 @@ import tensorflow as tf
 
 parser = argparse.ArgumentParser(description="Show which samples each worker gets.")
 parser.add_argument(
-    "--files", nargs="+", type=Path, required=True, help="TFRecord files; each record is a number as text"
+    "--files",
+    nargs="+",
+    type=Path,
+    required=True,
+    help="TFRecord files; each record is a number as text",
 )
 files = [str(file) for file in parser.parse_args().files]
 
@@ -31,17 +37,20 @@ GLOBAL_BATCH_SIZE = 2 * strategy.num_replicas_in_sync
 
 def read_numbers() -> tf.data.Dataset:
     """The numbers in all files."""
-    return tf.data.TFRecordDataset(files).map(lambda record: tf.strings.to_number(record, tf.int64))
+    records = tf.data.TFRecordDataset(files)
+    return records.map(lambda record: tf.strings.to_number(record, tf.int64))
 
 
-def with_policy(name: str, shuffle_seed: int | None = None) -> tf.distribute.DistributedDataset:
-    """First way: one global data set; the strategy divides it among the workers by a policy."""
+def with_policy(name: str, seed: int | None = None) -> tf.distribute.DistributedDataset:
+    """First way: one global data set, which the strategy divides among the workers."""
     numbers = read_numbers()
-    if shuffle_seed is not None:
-        numbers = numbers.shuffle(1000, seed=shuffle_seed)
+    if seed is not None:
+        numbers = numbers.shuffle(1000, seed=seed)
     options = tf.data.Options()
-    options.experimental_distribute.auto_shard_policy = tf.data.experimental.AutoShardPolicy[name]
-    return strategy.experimental_distribute_dataset(numbers.batch(GLOBAL_BATCH_SIZE).with_options(options))
+    policy = tf.data.experimental.AutoShardPolicy[name]
+    options.experimental_distribute.auto_shard_policy = policy
+    batches = numbers.batch(GLOBAL_BATCH_SIZE).with_options(options)
+    return strategy.experimental_distribute_dataset(batches)
 
 
 def own_data(context: tf.distribute.InputContext) -> tf.data.Dataset:
@@ -56,9 +65,11 @@ def own_data_not_sharded(context: tf.distribute.InputContext) -> tf.data.Dataset
 
 
 ways = {policy: with_policy(policy) for policy in ("OFF", "DATA", "FILE", "AUTO")}
-ways["DATA, shuffled differently"] = with_policy("DATA", shuffle_seed=strategy.cluster_resolver.task_id)
+own_seed = strategy.cluster_resolver.task_id
+ways["DATA, shuffled differently"] = with_policy("DATA", own_seed)
 ways["from function"] = strategy.distribute_datasets_from_function(own_data)
-ways["from function, shard forgotten"] = strategy.distribute_datasets_from_function(own_data_not_sharded)
+not_sharded = strategy.distribute_datasets_from_function(own_data_not_sharded)
+ways["from function, shard forgotten"] = not_sharded
 numbers: dict[str, list[int]] = {name: [] for name in ways}
 for name, batches in ways.items():
     for batch in batches:

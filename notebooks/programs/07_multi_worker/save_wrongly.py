@@ -1,21 +1,23 @@
-"""Three wrong ways to save or to read with several workers, each failing safely. `train.py` has the right way.
+"""Three wrong ways to save or to read with several workers. `loop.py` has the right way.
 
 On a laptop; any number of workers from 2 on:
 
     distlab launch --workers 2 save_wrongly.py -- --folder saved --result result.json
 
-By hand, under mpirun or Slurm, set TF_CONFIG in each process before `python save_wrongly.py --folder saved`; in the
-first of two it is
+By hand, under mpirun or Slurm, set TF_CONFIG in each process before
+`python save_wrongly.py --folder saved`; in the first of two it is
 
-    {"cluster": {"worker": ["localhost:PORT0", "localhost:PORT1"]}, "task": {"type": "worker", "index": 0}}
+    {"cluster": {"worker": ["localhost:PORT0", "localhost:PORT1"]},
+     "task": {"type": "worker", "index": 0}}
 
 | stage | what happens |
 |---|---|
-| everybody | all workers write a checkpoint to the same path, again and again, until one of them fails |
+| everybody | all workers write a checkpoint to the same path, until one of them fails |
 | mixed | the chief alone reads a metric, while the others continue and sum something else |
 | alone | the chief alone writes a checkpoint, then calls `model.save`; the others wait |
 
-The chief writes the result before it calls `model.save`, gives up after `--patience` and ends with status 3.
+The chief writes the result before it calls `model.save`, gives up after `--patience` and ends
+with status 3.
 """
 
 import argparse
@@ -34,24 +36,37 @@ from distlab import cluster_spec, models
 import tensorflow as tf
 
 
-def all_write(strategy: tf.distribute.Strategy, checkpoint: tf.train.Checkpoint, path: Path, tries: int) -> dict:
-    """All workers write to the same path at the same time: how many of them fail, and at which try."""
+def all_write(
+    strategy: tf.distribute.Strategy,
+    checkpoint: tf.train.Checkpoint,
+    path: Path,
+    tries: int,
+) -> dict:
+    """All workers write to one path at the same time: how many fail, and at which try."""
     for number in range(1, tries + 1):
         failed = 0.0
         try:
             checkpoint.write(str(path))
         except tf.errors.OpError as error:
             failed = 1.0
-            print(f"try {number}: {type(error).__name__}: {error.message.split('}} ')[-1]}", flush=True)
-        # A sum over all workers, so that they stop together; it also lets them begin the next try together.
-        failures = strategy.reduce("SUM", strategy.run(lambda failed=failed: tf.constant(failed)), axis=None)
+            print(
+                f"try {number}: {type(error).__name__}: {error.message.split('}} ')[-1]}",
+                flush=True,
+            )
+        # A sum over all workers, so that they stop together, or begin the next try together.
+        own = strategy.run(lambda failed=failed: tf.constant(failed))
+        failures = strategy.reduce("SUM", own, axis=None)
         if failures:
             return {"tries": number, "failures": int(failures)}
     return {"tries": tries, "failures": 0}
 
 
-def mixed(strategy: tf.distribute.Strategy, mean: tf.keras.metrics.Mean, is_chief: bool) -> dict[str, Any]:
-    """The chief alone reads a metric, while the others continue: the true mean, and what the chief gets."""
+def mixed(
+    strategy: tf.distribute.Strategy,
+    mean: tf.keras.metrics.Mean,
+    is_chief: bool,
+) -> dict[str, Any]:
+    """The chief alone reads a metric: the true mean, and what the chief gets."""
     strategy.run(lambda: mean.update_state(2.0))  # 2 on every worker, so the mean is 2
     true = float(mean.result())  # every worker calls
     if is_chief:
@@ -62,10 +77,13 @@ def mixed(strategy: tf.distribute.Strategy, mean: tf.keras.metrics.Mean, is_chie
 
 
 def save_alone(model: tf.keras.Model, path: Path, patience: float) -> None:
-    """The chief alone saves a model. It gives up, and ends the process, when `patience` seconds have passed."""
+    """The chief alone saves a model; it ends the process after `patience` seconds."""
 
     def give_up() -> None:
-        print(f"the chief alone has called model.save; no answer for {patience:g} s, it gives up", flush=True)
+        print(
+            f"the chief alone has called model.save; after {patience:g} s it gives up",
+            flush=True,
+        )
         os._exit(3)  # even while another thread waits
 
     threading.Timer(patience, give_up).start()
@@ -77,9 +95,10 @@ def save_alone(model: tf.keras.Model, path: Path, patience: float) -> None:
 def parse() -> argparse.Namespace:
     """The command line."""
     parser = argparse.ArgumentParser(description="Save wrongly, and fail safely.")
-    parser.add_argument("--folder", type=Path, required=True, help="a folder that all workers see")
-    parser.add_argument("--patience", type=float, default=5, help="seconds that the chief waits for a save")
-    parser.add_argument("--result", type=Path, help="JSON file that the chief writes")
+    add = parser.add_argument
+    add("--folder", type=Path, required=True, help="a folder that all workers see")
+    add("--patience", type=float, default=5, help="seconds that the chief waits for a save")
+    add("--result", type=Path, help="JSON file that the chief writes")
     return parser.parse_args()
 
 
@@ -89,23 +108,33 @@ def main() -> int:
     tf.get_logger().setLevel("ERROR")  # no advice about collectives outside of a tf.function
     with cluster_spec.interruptible():
         strategy = tf.distribute.MultiWorkerMirroredStrategy()
-    is_chief = not strategy.cluster_resolver.task_id
+    resolver = strategy.cluster_resolver
+    has_chief = "chief" in resolver.cluster_spec().jobs
+    is_chief = resolver.task_type == "chief" if has_chief else resolver.task_id == 0
     tf.keras.utils.set_random_seed(7)
     with strategy.scope():
         model, mean = models.cnn(), tf.keras.metrics.Mean()
         loss = tf.keras.losses.SparseCategoricalCrossentropy(from_logits=True)
         model.compile(tf.keras.optimizers.SGD(0.05), loss, metrics=["accuracy"])
-    images, labels = tf.zeros((96, 28, 28)), tf.zeros(96)  # what is trained does not matter here
+    images, labels = (
+        tf.zeros((96, 28, 28)),
+        tf.zeros(96),
+    )  # what is trained does not matter here
     samples = tf.data.Dataset.from_tensor_slices((images, labels)).batch(48)
     model.fit(samples.repeat(), steps_per_epoch=2, verbose=0)
     options.folder.mkdir(parents=True, exist_ok=True)
     checkpoint = tf.train.Checkpoint(model=model, optimizer=model.optimizer)
 
-    result = {"everybody": all_write(strategy, checkpoint, options.folder / "everybody", tries=200)}
+    path = options.folder / "everybody"
+    result = {"everybody": all_write(strategy, checkpoint, path, tries=200)}
     result["mixed"] = mixed(strategy, mean, is_chief)
-    variables = [*model.variables, *(variable for metric in model.metrics for variable in metric.variables)]
+    variables = [
+        *model.variables,
+        *(variable for metric in model.metrics for variable in metric.variables),
+    ]
     on_read = tf.VariableSynchronization.ON_READ
-    result["combined on read"] = [variable.name for variable in variables if variable.synchronization == on_read]
+    combined = [variable for variable in variables if variable.synchronization == on_read]
+    result["combined on read"] = [variable.name for variable in combined]
     if not is_chief:
         time.sleep(options.patience + 600)  # it takes no part any more
         return 0

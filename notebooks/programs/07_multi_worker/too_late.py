@@ -1,13 +1,14 @@
-"""Make the error "Collective ops must be configured at program startup": compute first, choose the strategy then.
+"""Make the error "Collective ops must be configured at program startup" by computing first.
 
 On a laptop; one process is enough, since it fails before it looks for others:
 
     distlab launch --workers 1 too_late.py
-    TF_CONFIG='{"cluster": {"worker": ["localhost:PORT"]}, "task": {"type": "worker", "index": 0}}' python too_late.py
+    C='{"worker": ["localhost:PORT"]}'
+    TF_CONFIG='{"cluster": '$C', "task": {"type": "worker", "index": 0}}' python too_late.py
 
-Under Slurm it is started like any program: `srun --ntasks=1 python too_late.py`, with TF_CONFIG set as above.
+Under Slurm it is started like any program: `srun --ntasks=1 python too_late.py`.
 
-The program ends with status 0 when the error came as expected, else with 1. With `--in-time` the strategy comes first,
+Its status is 0 when the error came as expected. With `--in-time` the strategy comes first,
 and there must be no error.
 """
 
@@ -21,7 +22,7 @@ import tensorflow as tf
 
 
 def main() -> int:
-    """Compute and choose the strategy, in the wrong order or the right one; the exit status."""
+    """Compute and choose the strategy, in one order or the other; the exit status."""
     parser = argparse.ArgumentParser(description="Compute before the strategy is made.")
     parser.add_argument("--in-time", action="store_true", help="make the strategy first")
     options = parser.parse_args()

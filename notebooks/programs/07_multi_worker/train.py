@@ -1,6 +1,6 @@
-"""Train the course's CNN on several workers, by `fit` and by a custom loop, and save the right way.
+"""Train the course's CNN on several workers, by `fit` and by a custom loop.
 
-By hand, in one terminal per worker; all get the same list of free addresses, and each its own index:
+By hand, in one terminal per worker, each with its own index:
 
     python train.py --index 0 --workers localhost:PORT0 localhost:PORT1
     python train.py --index 1 --workers localhost:PORT0 localhost:PORT1
@@ -11,10 +11,11 @@ By the launcher, which chooses the ports and sets TF_CONFIG:
 
 With mpirun or under Slurm, each process takes its rank as the index (MPI itself is not used):
 
-    mpirun -np 2 bash -c 'python train.py --index $OMPI_COMM_WORLD_RANK --workers HOST0:PORT0 HOST1:PORT1'
-    srun --ntasks=2 bash -c 'python train.py --index $SLURM_PROCID --workers HOST0:PORT0 HOST1:PORT1'
+    export W='--workers HOST0:PORT0 HOST1:PORT1'
+    mpirun -np 2 -x W bash -c 'python train.py --index $OMPI_COMM_WORLD_RANK $W'
+    srun --ntasks=2 bash -c 'python train.py --index $SLURM_PROCID $W'
 
-With neither --index nor TF_CONFIG it is one process. `--folder` must be one that all workers see.
+With neither --index nor TF_CONFIG it is one process. All workers must see `--folder`.
 """
 
 import argparse
@@ -28,7 +29,12 @@ from pathlib import Path
 
 import numpy as np
 
-from distlab import cluster_spec, data, models, saved_states  # before TensorFlow: it selects tf-keras
+from distlab import (
+    cluster_spec,
+    data,
+    models,
+    saved_states,
+)  # before TensorFlow: it selects tf-keras
 
 # isort: split
 import tensorflow as tf
@@ -38,23 +44,38 @@ def parse() -> argparse.Namespace:
     """The command line."""
     parser = argparse.ArgumentParser(description="Train a CNN on several workers.")
     parser.add_argument("--index", type=int, help="which of --workers this process is, from 0")
-    parser.add_argument("--workers", nargs="+", metavar="HOST:PORT", help="the addresses of all workers")
-    parser.add_argument("--ways", nargs="+", choices=WAYS, default=list(WAYS), help="how to train, one after the other")
+    parser.add_argument("--workers", nargs="+", metavar="HOST:PORT", help="their addresses")
+    parser.add_argument(
+        "--ways",
+        nargs="+",
+        choices=WAYS,
+        default=list(WAYS),
+        help="how to train, one after the other",
+    )
     parser.add_argument("--dataset", choices=data.NAMES, default="digits")
     parser.add_argument("--images", type=int, default=960, help="how many images to train on")
-    parser.add_argument("--global-batch", type=int, default=48, help="images in a step, of all workers together")
+    parser.add_argument(
+        "--global-batch",
+        type=int,
+        default=48,
+        help="images in a step, of all workers together",
+    )
     parser.add_argument("--epochs", type=int, default=1)
     parser.add_argument("--learning-rate", type=float, default=0.05)
     parser.add_argument("--seed", type=int, default=7)
-    parser.add_argument("--folder", type=Path, help="where the chief saves; without it nothing is saved")
-    parser.add_argument("--resume", action="store_true", help="the loop resumes from the newest checkpoint in --folder")
+    parser.add_argument("--folder", type=Path, help="where the chief saves, if anywhere")
+    parser.add_argument(
+        "--resume",
+        action="store_true",
+        help="the loop resumes from the newest checkpoint in --folder",
+    )
     parser.add_argument("--result", type=Path, help="JSON file that the chief writes")
     return parser.parse_args()
 
 
 @contextmanager
 def place_to_save(folder: Path | None, is_chief: bool) -> Iterator[Path]:
-    """Where this worker saves: the chief in `folder`, the others in a folder that is removed afterwards."""
+    """Where this worker saves: the chief in `folder`, the others in one that is removed."""
     with tempfile.TemporaryDirectory() as scratch:
         place = folder if folder and is_chief else Path(scratch)
         place.mkdir(parents=True, exist_ok=True)
@@ -67,16 +88,19 @@ class Job:
     def __init__(self, options: argparse.Namespace) -> None:
         self.options = options
         if options.workers:
-            os.environ["TF_CONFIG"] = cluster_spec.tf_config({"worker": options.workers}, "worker", options.index)
+            cluster = {"worker": options.workers}
+            os.environ["TF_CONFIG"] = cluster_spec.tf_config(cluster, "worker", options.index)
         elif "TF_CONFIG" in os.environ:
             cluster_spec.check(os.environ["TF_CONFIG"])
-        # Before any other operation, or "Collective ops must be configured at program startup".
+        # Before any other operation.
         with cluster_spec.interruptible():
             self.strategy = tf.distribute.MultiWorkerMirroredStrategy()
         self.workers = self.strategy.num_replicas_in_sync  # one replica in each worker
-        self.index = self.strategy.cluster_resolver.task_id or 0
-        self.is_chief = self.index == 0
-        tf.get_logger().setLevel("ERROR")  # no advice about collectives outside of a tf.function
+        resolver = self.strategy.cluster_resolver
+        self.index = resolver.task_id or 0
+        has_chief = "chief" in resolver.cluster_spec().jobs
+        self.is_chief = resolver.task_type == "chief" if has_chief else self.index == 0
+        tf.get_logger().setLevel("ERROR")
         images, labels = data.load(options.dataset).train
         order = np.random.default_rng(options.seed).permutation(len(images))[: options.images]
         self.arrays = (np.arange(len(order)), images[order], labels[order])
@@ -90,11 +114,13 @@ class Job:
 
     def own(self, of_steps: list[tf.Tensor]) -> tf.Tensor:
         """This worker's tensor of each step: [step, ...]."""
-        return tf.stack([self.strategy.experimental_local_results(step)[0] for step in of_steps])
+        local = self.strategy.experimental_local_results
+        return tf.stack([local(step)[0] for step in of_steps])
 
     def own_numbers(self, batches: tf.distribute.DistributedDataset) -> tf.Tensor:
-        """The numbers of the samples that a data set gives this worker in each step of an epoch: [step, sample]."""
-        return self.own([numbers for _, (numbers, _, _) in zip(range(self.steps_per_epoch), batches, strict=False)])
+        """The numbers of the samples that this worker gets in an epoch: [step, sample]."""
+        epoch = zip(range(self.steps_per_epoch), batches, strict=False)
+        return self.own([numbers for _, (numbers, _, _) in epoch])
 
     def gathered(self, own: tf.Tensor) -> np.ndarray:
         """This worker's tensor together with those of all workers: [worker, ...]."""
@@ -106,13 +132,21 @@ def fit(job: Job) -> dict:
     with job.strategy.scope():
         model = models.cnn()
         loss = tf.keras.losses.SparseCategoricalCrossentropy(from_logits=True)
-        model.compile(tf.keras.optimizers.SGD(job.options.learning_rate), loss, metrics=["accuracy"])
+        optimizer = tf.keras.optimizers.SGD(job.options.learning_rate)
+        model.compile(optimizer, loss, metrics=["accuracy"])
     sharding = tf.data.Options()
-    sharding.experimental_distribute.auto_shard_policy = tf.data.experimental.AutoShardPolicy.DATA
-    samples = tf.data.Dataset.from_tensor_slices(job.arrays).repeat().batch(job.options.global_batch)
+    policy = tf.data.experimental.AutoShardPolicy.DATA
+    sharding.experimental_distribute.auto_shard_policy = policy
+    samples = tf.data.Dataset.from_tensor_slices(job.arrays)
+    samples = samples.repeat().batch(job.options.global_batch)
     samples = samples.with_options(sharding)
     without_numbers = samples.map(lambda numbers, images, labels: (images, labels))
-    run = model.fit(without_numbers, epochs=job.options.epochs, steps_per_epoch=job.steps_per_epoch, verbose=0)
+    run = model.fit(
+        without_numbers,
+        epochs=job.options.epochs,
+        steps_per_epoch=job.steps_per_epoch,
+        verbose=0,
+    )
     with place_to_save(job.subfolder("fit"), job.is_chief) as place:
         model.save(place / "model.keras")  # every worker calls
     own_numbers = job.own_numbers(job.strategy.experimental_distribute_dataset(samples))
@@ -125,7 +159,8 @@ def begin(job: Job) -> tf.train.Checkpoint:
         model = models.cnn()
         optimizer = tf.keras.optimizers.SGD(job.options.learning_rate)
         optimizer.build(model.trainable_variables)
-    return tf.train.Checkpoint(model=model, optimizer=optimizer, done=tf.Variable(0, dtype=tf.int64))
+    done = tf.Variable(0, dtype=tf.int64)
+    return tf.train.Checkpoint(model=model, optimizer=optimizer, done=done)
 
 
 def resume(job: Job) -> tf.train.Checkpoint:
@@ -142,7 +177,7 @@ def resume(job: Job) -> tf.train.Checkpoint:
 
 
 def loop(job: Job) -> dict:
-    """Train with a loop that divides the samples by hand and writes a checkpoint every ten steps."""
+    """Train with a loop that divides the samples by hand; a checkpoint every ten steps."""
     checkpoint = job.resumed or begin(job)
     model, optimizer, done = checkpoint.model, checkpoint.optimizer, checkpoint.done
     first_step = int(done)
@@ -150,43 +185,53 @@ def loop(job: Job) -> dict:
     def own_batches(context: tf.distribute.InputContext) -> tf.data.Dataset:
         samples = tf.data.Dataset.from_tensor_slices(job.arrays)
         samples = samples.shard(context.num_input_pipelines, context.input_pipeline_id)
-        return samples.repeat().batch(context.get_per_replica_batch_size(job.options.global_batch)).skip(first_step)
+        own_batch = context.get_per_replica_batch_size(job.options.global_batch)
+        return samples.repeat().batch(own_batch).skip(first_step)
 
     def gradients(images: tf.Tensor, labels: tf.Tensor) -> tuple[tf.Tensor, list[tf.Tensor]]:
         with tf.GradientTape() as tape:
-            losses = tf.nn.sparse_softmax_cross_entropy_with_logits(labels, model(images, training=True))
-            loss = tf.nn.compute_average_loss(losses, global_batch_size=job.options.global_batch)
+            logits = model(images, training=True)
+            losses = tf.nn.sparse_softmax_cross_entropy_with_logits(labels, logits)
+            size = job.options.global_batch
+            loss = tf.nn.compute_average_loss(losses, global_batch_size=size)
         return loss, tape.gradient(loss, model.trainable_variables)
 
     def step(images: tf.Tensor, labels: tf.Tensor) -> tuple[tf.Tensor, list[tf.Tensor]]:
         loss, own_gradients = gradients(images, labels)
-        optimizer.apply_gradients(zip(own_gradients, model.trainable_variables, strict=True))  # sums over all workers
+        # It sums over all workers.
+        optimizer.apply_gradients(zip(own_gradients, model.trainable_variables, strict=True))
         return loss, own_gradients
 
     def on_workers(part: Callable) -> Callable:
         # Nothing in it depends on a tensor's value, so AutoGraph has nothing to convert.
-        return tf.function(lambda images, labels: job.strategy.run(part, args=(images, labels)), autograph=False)
+        return tf.function(
+            lambda images, labels: job.strategy.run(part, args=(images, labels)),
+            autograph=False,
+        )
 
     whole_step, gradients_alone = on_workers(step), on_workers(gradients)
     losses, own_numbers, seconds = [], [], []
     with place_to_save(job.subfolder("checkpoints"), job.is_chief) as place:
         manager = tf.train.CheckpointManager(checkpoint, str(place), max_to_keep=2)
         batches = job.strategy.distribute_datasets_from_function(own_batches)
-        for number, (numbers, images, labels) in zip(range(first_step, job.steps), batches, strict=False):
+        steps = zip(range(first_step, job.steps), batches, strict=False)
+        for number, (numbers, images, labels) in steps:
             clocks = [(time.perf_counter(), time.process_time())]
-            gradients_alone(images, labels)[1][-1].numpy()  # only to see how long it takes without the exchange
+            gradients_alone(images, labels)[1][-1].numpy()  # how long without the exchange?
             clocks.append((time.perf_counter(), time.process_time()))
             losses.append(whole_step(images, labels)[0])
             model.trainable_variables[-1].numpy()
             clocks.append((time.perf_counter(), time.process_time()))
             own_numbers.append(numbers)
-            seconds.append(np.diff(clocks, axis=0).tolist())  # [gradient alone, whole step][elapsed, of processors]
+            # [gradient alone, whole step][elapsed, of processors]
+            seconds.append(np.diff(clocks, axis=0).tolist())
             done.assign(number + 1)
             if int(done) % 10 == 0 or int(done) == job.steps:
                 manager.save(checkpoint_number=int(done))  # every worker calls
+    own_losses = job.strategy.run(lambda: job.own(losses))
     return {
         "first_step": first_step,
-        "losses": job.strategy.reduce("SUM", job.strategy.run(lambda: job.own(losses)), axis=None).numpy().tolist(),
+        "losses": job.strategy.reduce("SUM", own_losses, axis=None).numpy().tolist(),
         "seconds": seconds,
         "seen": job.gathered(job.own(own_numbers)).tolist(),
     }
@@ -201,9 +246,10 @@ def main() -> None:
     if options.folder:  # every worker looks, before it waits for the others
         saved_states.check_dataset(options.folder, options.dataset, resume=options.resume)
     job = Job(options)
-    parts = f"{options.global_batch // job.workers} of the {options.global_batch} images of each step"
+    size = options.global_batch
+    parts = f"{size // job.workers} of the {size} images of each step, {job.steps} steps"
     print(
-        f"worker {job.index} of {job.workers}{', the chief' if job.is_chief else ''}: {parts}, {job.steps} steps",
+        f"worker {job.index} of {job.workers}{', the chief' if job.is_chief else ''}: {parts}",
         flush=True,
     )
     result = {"workers": job.workers, "steps_per_epoch": job.steps_per_epoch}

@@ -32,7 +32,9 @@ def main() -> None:
         cluster_spec.check_mpi_of_srun(or_gloo=True)
     hvd.init()
     if gpus := tf.config.list_physical_devices("GPU"):
-        tf.config.set_visible_devices(gpus[hvd.local_rank() % len(gpus)], "GPU")
+        own = gpus[hvd.local_rank() % len(gpus)]  # with --gpus-per-task=1 a rank sees one only
+        tf.config.set_visible_devices(own, "GPU")
+        tf.config.experimental.set_memory_growth(own, True)
     model = tf.keras.Sequential(
         [
             tf.keras.layers.Input((network.INPUTS,)),

@@ -6,7 +6,7 @@ Everything that came from the student is shown as text: Jinja2 escapes it, and n
 import base64
 import csv
 import re
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -25,6 +25,7 @@ _ENVIRONMENT = Environment(autoescape=True, undefined=StrictUndefined, trim_bloc
 class Grade:
     """A row of grades.csv; `score` is None if there is no grade, and `note` says why.
 
+    points: those of each exercise, by its name, none where there is no grade; late work is not yet counted less.
     look_at: what the instructor has to decide.  troubles: what went wrong that is not the student's work.
     """
 
@@ -33,18 +34,24 @@ class Grade:
     score: float | None
     max_score: float
     note: str
+    points: dict[str, float] = field(default_factory=dict)
     look_at: list[str] = field(default_factory=list)
     troubles: list[str] = field(default_factory=list)
 
 
-def write_table(grades: Iterable[Grade], file: Path) -> None:
-    """Write grades.csv; a text that is a formula to a spreadsheet gets an apostrophe."""
+def write_table(grades: Sequence[Grade], file: Path) -> None:
+    """Write grades.csv, with a column for each exercise; a text that a spreadsheet takes for a formula gets a '."""
+    exercises = list(dict.fromkeys((grade.lab, name) for grade in grades for name in grade.points))
     with file.open("w", newline="", encoding="utf-8") as stream:
         writer = csv.writer(stream)
-        writer.writerow(COLUMNS)
+        writer.writerow([*COLUMNS, *(f"{lab[:2]} {name}" for lab, name in exercises)])
         for grade in grades:
             numbers = ("" if grade.score is None else f"{grade.score:g}", f"{grade.max_score:g}")
-            writer.writerow([_cell(grade.student), _cell(grade.lab), *numbers, _cell(grade.note)])
+            points = [
+                f"{grade.points[name]:g}" if grade.lab == lab and name in grade.points else ""
+                for lab, name in exercises
+            ]
+            writer.writerow([_cell(grade.student), _cell(grade.lab), *numbers, _cell(grade.note), *points])
 
 
 def write_page(grade: Grade, report: Report, protections: str, folder: Path) -> None:

@@ -9,7 +9,9 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Annotated
 
 import psutil
@@ -28,6 +30,7 @@ from course_tools.grading.submissions import Submission, printable
 from course_tools.sandbox import Kind, protections
 from distlab import devices
 from distlab.labs import registry
+from distlab.labs.verdict import RIGHT
 from distlab.runtime import processes, startup_notes
 from distlab.runtime.errors import PlainError
 
@@ -76,7 +79,8 @@ def checked(number: str, folder: Path) -> Iterator[str]:
         of_lab = material.load(registry.LABS / lab.name / lab_sources.TEXT, lab)
     file = folder / lab.name / lab_sources.STUDENT
     try:
-        fitted = notebook.fit(notebook.read(file), of_lab)
+        cells, look_at = notebook.read(file)
+        fitted = notebook.fit(cells, of_lab, look_at)
     except notebook.Unreadable as error:
         fresh = f".venv/bin/distlab lab --fresh {lab.number}"
         raise CannotCheck(f"{file} cannot be checked: {error}; `{fresh}` gives the lab back.") from None
@@ -122,25 +126,33 @@ def grade(
         raise submissions.NotATime("A share for late work needs the deadline: --due '2026-11-20 18:00'.")
     build = user_folders.announced(GRADES.parent.name, "the grades go")
     sources = {source.parent.name: source for source in lab_sources.chosen(LABS, only)}
-    found = submissions.find(handed_in, list(sources), until, bool(only))
-    kind, protected = protections.strongest(weak)
-    print(protected)
-    plan = Plan(
-        {name: material.load(sources[name]) for name in sorted({submission.lab for submission in found})},
-        secrets.randbits(62) if seed is None else seed,
-        kind,
-        protected,
-        build / f"{GRADES.name}-unfinished-{os.getpid()}",
-        1.0 if late_share is None else late_share,
-        at_once or max(1, devices.cores()),
-    )
-    began, results = time.monotonic(), build / GRADES.name
+    with TemporaryDirectory() as scratch:
+        folder = submissions.by_student(handed_in, list(sources), Path(scratch))
+        found = submissions.find(folder, list(sources), until, bool(only))
+        kind, protected = protections.strongest(weak)
+        print(protected)
+        plan = Plan(
+            {name: material.load(sources[name]) for name in sorted({submission.lab for submission in found})},
+            secrets.randbits(62) if seed is None else seed,
+            kind,
+            protected,
+            build / f"{GRADES.name}-unfinished-{os.getpid()}",
+            1.0 if late_share is None else late_share,
+            at_once or max(1, devices.cores()),
+        )
+        return _grade_all(plan, found, submissions.left_out(folder), until)
+
+
+def _grade_all(plan: Plan, found: Sequence[Submission], left_out: Sequence[str], due: datetime | None) -> int:
+    """Grade, write the tables and pages beside the plan's folder, and print what to look at; the exit status."""
+    began, results = time.monotonic(), plan.folder.parent / GRADES.name
     plan.folder.mkdir(parents=True)
     try:
         grades = run(plan, found)
-        look_at = [*submissions.left_out(handed_in), *(line for each in grades for line in each.look_at)]
-        report: dict[str, object] = {"seed": plan.seed, "due": until and until.isoformat(" ")}
-        report |= {"seconds": round(time.monotonic() - began, 1), "protections": protected, "look_at": look_at}
+        look_at = [*left_out, *(line for each in grades for line in each.look_at)]
+        report: dict[str, object] = {"seed": plan.seed, "due": due and due.isoformat(" ")}
+        report |= {"seconds": round(time.monotonic() - began, 1), "protections": plan.protected, "look_at": look_at}
+        report["grades"] = [{name: getattr(each, name) for name in (*feedback.COLUMNS, "points")} for each in grades]
         (plan.folder / "report.json").write_text(json.dumps(report, indent=2) + "\n")
         feedback.write_table(grades, plan.folder / "grades.csv")
         if results.exists():
@@ -189,19 +201,26 @@ def _graded(submission: Submission, plan: Plan) -> Grade:
     notes, look_at = list(submission.notes), list(submission.look_at)
     if submission.file is not None:
         try:
-            fitted = notebook.fit(notebook.read(submission.file), of_lab)
+            cells, of_file = notebook.read(submission.file)
+            fitted = notebook.fit(cells, of_lab, of_file)
         except notebook.Unreadable as error:
             notes.append(f"unreadable: {error}")
             look_at.append(notes[-1])
         else:
             report = grade_notebook(of_lab, fitted, plan.kind, plan.seed)
             look_at += fitted.look_at
+            look_at += [
+                f"{each.exercise.name} is answered in several cells, and the last one is not right"
+                for each in report.exercises
+                if each.exercise.name in fitted.copied and each.verdict.state != RIGHT
+            ]
     score = round(report.score * (plan.late_share if submission.late else 1), 2)
     lines = [printable(f"{student} {lab}: {line}") for line in look_at]
-    grade = Grade(student, lab, score, of_lab.lab.points, "; ".join([*notes, *report.notes]), lines)
+    points = {each.exercise.name: each.points for each in report.exercises}
+    grade = Grade(student, lab, score, of_lab.lab.points, "; ".join([*notes, *report.notes]), points, lines)
     if report.troubles:
-        points = f" ({report.score:g} of {of_lab.lab.points:g} points without it)"
-        grade = _not_graded(submission, plan, report.troubles, points)
+        without = f" ({report.score:g} of {of_lab.lab.points:g} points without it)"
+        grade = _not_graded(submission, plan, report.troubles, without)
     feedback.write_page(grade, report, plan.protected, plan.folder / "feedback")
     return grade
 
@@ -212,7 +231,7 @@ def _not_graded(submission: Submission, plan: Plan, troubles: Sequence[str], poi
     reasons = [printable(trouble)[:300] for trouble in dict.fromkeys(troubles)]
     note = "; ".join([*submission.notes, f"LOOK AT, not graded{points}: {'; '.join(reasons)}"])
     lines = [printable(f"{student} {lab}: {reason}") for reason in reasons]
-    return Grade(student, lab, None, plan.materials[lab].lab.points, note, lines, reasons)
+    return Grade(student, lab, None, plan.materials[lab].lab.points, note, {}, lines, reasons)
 
 
 def _limit_memory() -> None:

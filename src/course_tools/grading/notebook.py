@@ -13,6 +13,7 @@ from course_tools.lab_sources import CHECK
 
 _LARGEST = 50 * 2**20
 _MOST_CELLS, _MOST_TEXT = 500, 200_000
+_NO_NOTEBOOK = "it is not a notebook of format 4"
 
 
 class Unreadable(Exception):
@@ -31,35 +32,55 @@ class SubmittedCell:
 
 @dataclass
 class Fitted:
-    """The steps to run, and what the instructor should know about the file; `look_at` are those to look at."""
+    """The steps to run, and what the instructor should know about the file; `look_at` are those to look at.
+
+    copied: exercises that are answered in several cells.
+    """
 
     steps: list[LabStep]
     notes: list[str] = field(default_factory=list)
     look_at: list[str] = field(default_factory=list)
+    copied: list[str] = field(default_factory=list)
 
 
-def read(file: Path) -> list[SubmittedCell]:
-    """The code cells of a notebook file (format 4), and others that are marked for an answer. Raises Unreadable."""
+def document(file: Path) -> tuple[Any, str]:
+    """What a notebook file holds, in UTF-8, UTF-16 or UTF-32, and a note if more text follows. Raises Unreadable."""
     try:
         about = file.lstat()
         if not stat.S_ISREG(about.st_mode):
             raise Unreadable("it is not a plain file")
         if about.st_size > _LARGEST:
             raise Unreadable(f"it is larger than {_LARGEST // 2**20} MiB; its outputs can be cleared")
-        cells = [_cell(cell) for cell in json.loads(file.read_bytes())["cells"]]
+        content = file.read_bytes()
+        text = content.decode(json.detect_encoding(content), "surrogatepass").lstrip()
+        notebook, end = json.JSONDecoder().raw_decode(text)
     except OSError as error:
         raise Unreadable(str(error.strerror)) from None
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError, MemoryError):
-        raise Unreadable("it is not a notebook of format 4") from None
+    except (ValueError, RecursionError, MemoryError):
+        raise Unreadable(_NO_NOTEBOOK) from None
+    follows = "more text follows after the notebook's end, as when a longer file was written over: it does not count"
+    return notebook, follows if text[end:].strip() else ""
+
+
+def read(file: Path) -> tuple[list[SubmittedCell], list[str]]:
+    """The code cells of a notebook file (format 4), and others that are marked for an answer; what to look at in it.
+
+    Raises Unreadable.
+    """
+    notebook, note = document(file)
+    try:
+        cells = [_cell(cell) for cell in notebook["cells"]]
+    except (ValueError, KeyError, TypeError, AttributeError):
+        raise Unreadable(_NO_NOTEBOOK) from None
     counting = [cell for cell in cells if cell.is_code or cell.is_answer]
     if len(counting) > _MOST_CELLS:
         raise Unreadable(f"it has more than {_MOST_CELLS} code cells")
     if any(len(cell.text) > _MOST_TEXT for cell in counting):
         raise Unreadable(f"one of its cells is longer than {_MOST_TEXT:,} characters")
-    return counting
+    return counting, [note] if note else []
 
 
-def fit(cells: Sequence[SubmittedCell], material: Material) -> Fitted:
+def fit(cells: Sequence[SubmittedCell], material: Material, look_at: Sequence[str] = ()) -> Fitted:
     """The lab's steps with the student's answers instead of the lab's, and the student's own cells where they are.
 
     If an exercise is answered in several cells (a copied cell), they run in order and the last one counts; untouched
@@ -67,7 +88,7 @@ def fit(cells: Sequence[SubmittedCell], material: Material) -> Fitted:
     cells and checks are the lab's, whatever the student's file makes of them.
     """
     answers: dict[str, list[str]] = {name: [] for name in material.stubs}
-    fitted = Fitted([])
+    fitted = Fitted([], look_at=list(look_at))
     if len({cell.grade_id.removeprefix(CHECK) for cell in cells if cell.grade_id} - set(answers)) > len(answers) / 2:
         fitted.look_at.append("this is the notebook of another lab")
     given = {_squeezed(step.text): step.name for step in material.steps if step.kind is StepKind.GIVEN}
@@ -88,7 +109,7 @@ def fit(cells: Sequence[SubmittedCell], material: Material) -> Fitted:
     fitted.steps += added.get("", [])
     for step in material.steps:
         if step.kind is StepKind.ANSWER:
-            fitted.steps += _answer(step.name, answers[step.name], material.stubs[step.name], fitted.notes)
+            fitted.steps += _answer(step.name, answers[step.name], material.stubs[step.name], fitted)
         else:
             fitted.steps.append(step)
         fitted.steps += added.get(CHECK + step.name if step.kind is StepKind.JUDGE else step.name, [])
@@ -97,13 +118,14 @@ def fit(cells: Sequence[SubmittedCell], material: Material) -> Fitted:
     return fitted
 
 
-def _answer(name: str, texts: list[str], stub: str, notes: list[str]) -> list[LabStep]:
+def _answer(name: str, texts: list[str], stub: str, fitted: Fitted) -> list[LabStep]:
     """The step for an answer, none where its cell is missing."""
     touched = [text for text in texts if _squeezed(text) != _squeezed(stub)]
     if not texts:
-        notes.append(f"the cell of {name} is missing: what other cells define was judged")
+        fitted.notes.append(f"the cell of {name} is missing: what other cells define was judged")
     if len(touched) > 1:
-        notes.append(f"{name} is answered in {len(touched)} cells, the last one counts")
+        fitted.notes.append(f"{name} is answered in {len(touched)} cells, the last one counts")
+        fitted.copied.append(name)
     return [LabStep(StepKind.ANSWER, name, "\n\n".join(touched or texts[:1]))] if texts else []
 
 

@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from course_tools import working_copy
+from course_tools.grading import downloads
 from course_tools.lab_sources import SOLUTION, STUDENT
 from distlab.runtime.errors import PlainError
 
@@ -57,7 +58,7 @@ def find(folder: Path, labs: Sequence[str], due: datetime | None = None, only: b
     """One submission for each student and lab, missing ones included; in order of students and labs.
 
     `folder` has a folder per student with a folder per lab in it, or the other way round; nbgrader's course folder has
-    it as `submitted`. Students are these folders, and the lines of `folder`/students.txt if there is such a file.
+    it as `submitted`. Students are these folders, and those in `folder`/students.txt if there is such a file.
     Expected of everybody are the labs that anybody has handed in, or with `only` all `labs`. Raises NoSubmissions.
     """
     if (folder / "submitted").is_dir() and (folder / "nbgrader_config.py").exists():
@@ -68,10 +69,12 @@ def find(folder: Path, labs: Sequence[str], due: datetime | None = None, only: b
     try:
         by_lab = [place for place in _folders(folder) if place.name in labs]
         homes = [home for place in by_lab for home in _folders(place)] if by_lab else _folders(folder)
-        listed = _roster(folder / ROSTER)
+        students = roster(folder)
+        listed = set(students.values())
+        called = {home: students.get(_name(home.name), _name(home.name)) for home in homes}
         submissions = [
-            _submission(student, lab, [home for home in homes if _name(home.name) == student], bool(by_lab), due)
-            for student in sorted({_name(home.name) for home in homes} | listed)
+            _submission(student, lab, [home for home in homes if called[home] == student], bool(by_lab), due)
+            for student in sorted(set(called.values()) | listed)
             for lab in sorted(labs)
         ]
     except OSError as error:
@@ -80,9 +83,10 @@ def find(folder: Path, labs: Sequence[str], due: datetime | None = None, only: b
         if listed and submission.student not in listed:
             submission.look_at.append(f"the folder is not in {ROSTER}")
         submission.notes += submission.look_at
-    expected = labs if only else {submission.lab for submission in submissions if submission.file is not None}
-    if not expected:
+    handed_in = {submission.lab for submission in submissions if submission.file is not None}
+    if not handed_in:
         raise NoSubmissions(f"No folder in {folder} holds a lab: expected is {folder}/STUDENT/NN_topic/{STUDENT}.")
+    expected = labs if only else handed_in
     return [submission for submission in submissions if submission.lab in expected]
 
 
@@ -92,19 +96,41 @@ def left_out(folder: Path) -> list[str]:
     return [f"{_quoted([name])} is left out, since it is in no student's folder" for name in sorted(work)]
 
 
-def _roster(file: Path) -> set[str]:
-    """The names in a list of students, one per line; # in front of a line or after a blank begins a comment."""
+def by_student(folder: Path, labs: Sequence[str], scratch: Path) -> Path:
+    """The folder, or a copy in `scratch` with a folder for each student if it is the download of a platform.
+
+    Raises NoSubmissions if it is one and `labs` are several.
+    """
+    name = downloads.platform(folder) if folder.is_dir() else ""
+    if not name:
+        return folder
+    if len(labs) > 1:
+        raise NoSubmissions(f"{folder} looks like a download of {name}, which holds one lab: name it with ONLY=06.")
+    downloads.sort(folder, labs[0], roster(folder), scratch)
+    return scratch
+
+
+def roster(folder: Path) -> dict[str, str]:
+    """The students in `folder`/students.txt, one per line, by each of their names: "ada = Ada King, 10345".
+
+    # in front of a line or after a blank begins a comment. Raises NoSubmissions if it cannot be read.
+    """
+    file = folder / ROSTER
     if not file.is_file():
-        return set()
+        return {}
     try:
         text = file.read_text(encoding="utf-8-sig")  # as Excel and Notepad write it, too
     except UnicodeDecodeError:
         raise NoSubmissions(f"{file} is not in UTF-8; save it as UTF-8 text, a name in each line.") from None
-    names = {_name(re.sub(r"(^|\s)#.*", "", line).strip()) for line in text.splitlines()} - {""}
-    for name in sorted(names):
+    students: dict[str, str] = {}
+    for line in text.splitlines():
+        name, _, others = _name(re.sub(r"(^|\s)#.*", "", line).strip()).partition(" = ")
+        students |= dict.fromkeys([name.strip(), *map(str.strip, others.split(","))], name.strip())
+    students.pop("", None)
+    for name in sorted(set(students.values())):
         if name in (".", "..") or "/" in name or ";" in name or not name.isprintable() or len(name.encode()) > 255:
             raise NoSubmissions(f"{file} has a line that cannot be a folder's name: {name[:_LONGEST_NAME]!a}.")
-    return names
+    return students
 
 
 def _submission(student: str, lab: str, homes: Sequence[Path], by_lab: bool, due: datetime | None) -> Submission:

@@ -41,6 +41,8 @@ EDITS = (
         "class RendezvousHTTPServer(socketserver.ThreadingMixIn, HTTPServer, object):\n"
         "    request_queue_size = 1024\n\n",
     ),
+    # The ranks over Gloo must be known for the warning of a rank that makes another call ("Missing ranks").
+    Edit("horovod/common/gloo/gloo_controller.cc", "global_ranks_.reserve(size_);\n", "global_ranks_.resize(size_);\n"),
     # AutoGraph would translate Horovod's Python, which has no loop or condition on tensors, once more in each rank.
     Edit("horovod/tensorflow/util.py", "    return tf.function(f)\n", "    return tf.function(f, autograph=False)\n"),
     # Gloo would be compiled twice, and only the build for C++17 is linked.

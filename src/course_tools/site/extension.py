@@ -17,7 +17,7 @@ from sphinx.application import Sphinx
 from sphinx.writers.html5 import HTML5Translator
 
 from course_tools.glossary import entries as glossary_entries
-from course_tools.site import films, notebook_pages, reference
+from course_tools.site import notebook_pages, reference
 from course_tools.site.mathml import mathml
 
 LABEL = re.compile(r'<svg[^>]*? aria-label="([^"]*)"', re.DOTALL)
@@ -61,9 +61,7 @@ def _read(application: Sphinx, page: str, content: list[str]) -> None:
     if solution.is_file():
         shown = bool(application.config.site_solutions)
         notebook_pages.solve(notebook, nbformat.read(solution, as_version=4), shown)
-    for program in {film.program for cell in notebook.cells if (film := films.in_cell(cell.source))}:
-        films.write(program, Path(application.outdir) / "_static" / "films")
-    content[0] = nbformat.writes(notebook_pages.page(notebook, meanings, "../" * page.count("/")))
+    content[0] = nbformat.writes(notebook_pages.page(notebook, meanings))
 
 
 def _hover_text(meaning: str) -> str:

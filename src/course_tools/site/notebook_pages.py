@@ -13,7 +13,7 @@ from IPython.core.inputtransformer2 import TransformerManager
 from nbformat import NotebookNode
 
 from course_tools.notebooks import WIDGET_VIEW
-from course_tools.site import films, quizzes
+from course_tools.site import quizzes
 
 TERM = re.compile(r"\]\((?:\.\./docs/)?glossary\.md#([^)]+)\)")
 ANCHOR = re.compile(r'^<a id="([^"]+)"></a>$', re.MULTILINE)
@@ -28,8 +28,8 @@ FOLDED = r"A full solution is folded below each answer, and in {download}`soluti
 COMMAND = "get_ipython"  # what IPython makes of a line for the shell
 
 
-def page(notebook: NotebookNode, meanings: Mapping[str, str], top: str) -> NotebookNode:
-    """The notebook, changed in place for its page; `top` leads from the page to the top of the site.
+def page(notebook: NotebookNode, meanings: Mapping[str, str]) -> NotebookNode:
+    """The notebook, changed in place for its page.
 
     meanings: those of the glossary's terms, by the names of their anchors.
     """
@@ -39,9 +39,8 @@ def page(notebook: NotebookNode, meanings: Mapping[str, str], top: str) -> Noteb
         if cell.cell_type == "markdown":
             cell.source = prose(cell.source, meanings)
         elif cell.cell_type == "code":
-            film = films.in_cell(cell.source)
             for output in cell.outputs:
-                _change_output(output, meanings, films.figure(film, top) if film else None)
+                _change_output(output, meanings)
             if cell.metadata.get("jupyter", {}).get("source_hidden"):
                 _tag(cell, "hide-input")
     return notebook
@@ -63,13 +62,11 @@ def prose(text: str, meanings: Mapping[str, str]) -> str:
     return quizzes.with_quizzes(ANCHOR.sub(r"(term-\1)=", text))
 
 
-def _change_output(output: NotebookNode, meanings: Mapping[str, str], film: str | None) -> None:
-    """Put a film or words in the place of a widget; what is Markdown is prose."""
+def _change_output(output: NotebookNode, meanings: Mapping[str, str]) -> None:
+    """Put words in the place of a widget; what is Markdown is prose."""
     data = output.get("data", {})
     is_widget = data.pop(WIDGET_VIEW, None) is not None or set(data) == {"text/plain"}
-    if is_widget and film:
-        data["text/html"] = film
-    elif is_widget and (words := WIDGET_IN_WORDS.fullmatch(data.get("text/plain", ""))):
+    if is_widget and (words := WIDGET_IN_WORDS.fullmatch(data.get("text/plain", ""))):
         data["text/html"] = f'<p class="widget-in-words">{escape(words[1])}</p>'
     if "text/markdown" in data:
         data["text/markdown"] = prose(data["text/markdown"], meanings)

@@ -9,7 +9,7 @@ from pathlib import Path
 from distlab.cluster.namespaces import LOGIN, MUNGE_SOCKET, STATE, checked
 from distlab.cluster.network import address
 
-CPUS_PER_NODE = 2
+CPUS_PER_NODE, GPUS_PER_NODE, MEGABYTES = 64, 8, 512_000  # as on many clusters; nothing of it need be there
 LOGS = f"{STATE}/log"
 SSH = f"{STATE}/ssh"
 
@@ -40,6 +40,7 @@ SwitchType=switch/none
 MpiDefault=none
 SelectType=select/cons_tres
 SelectTypeParameters=CR_Core
+GresTypes=gpu
 SchedulerType=sched/backfill
 SchedulerParameters=bf_interval=2,batch_sched_delay=1
 PriorityType=priority/basic
@@ -85,6 +86,7 @@ def write(root: Path, enter: Sequence[str], nodes: Sequence[str]) -> None:
     """
     files = {
         "slurm.conf": slurm(nodes, pwd.getpwuid(os.geteuid()).pw_name),
+        "gres.conf": f"Name=gpu File={STATE}/gpu[0-{GPUS_PER_NODE - 1}]\n",
         "cgroup.conf": cgroup(checked(["slurmd", "-V"])),
         "hosts": "127.0.0.1 localhost\n" + "".join(f"{address(node)} {node}\n" for node in (LOGIN, *nodes)),
         "ssh/ssh_config": _SSH_CLIENT,
@@ -95,6 +97,9 @@ def write(root: Path, enter: Sequence[str], nodes: Sequence[str]) -> None:
         (state / folder).mkdir()
     for name, text in files.items():
         (state / name).write_text(text)
+    for number in range(GPUS_PER_NODE):  # Slurm wants devices, and hands out their numbers; no user may make one
+        (state / f"gpu{number}").touch()
+        _replace(enter, os.devnull, f"{STATE}/gpu{number}")
     (state / "munge.key").touch(mode=0o600)
     (state / "munge.key").write_bytes(os.urandom(128))
     for key in ("host_key", "user_key"):
@@ -119,7 +124,8 @@ def _replace(enter: Sequence[str], file: str, place: str) -> None:
 def slurm(nodes: Sequence[str], user: str) -> str:
     """slurm.conf: one controller on the login node, and a partition `lab` of all nodes."""
     lines = [f"SlurmUser={user}", f"SlurmdUser={user}"]
-    lines += [f"NodeName={node} NodeAddr={address(node)} CPUs={CPUS_PER_NODE} RealMemory=4000" for node in nodes]
+    has = f"CPUs={CPUS_PER_NODE} RealMemory={MEGABYTES} Gres=gpu:{GPUS_PER_NODE}"
+    lines += [f"NodeName={node} NodeAddr={address(node)} {has}" for node in nodes]
     lines += [f"PartitionName=lab Nodes={','.join(nodes)} Default=YES DefaultTime=01:00:00 MaxTime=24:00:00"]
     return _SLURM + "\n".join(lines) + "\n"
 

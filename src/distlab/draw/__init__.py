@@ -10,8 +10,8 @@ It may import `runtime`, `simulate`, `collectives` and `model_parallel`. Begin w
 
 from distlab.draw.collective_tasks import task
 from distlab.draw.diagram import arrow, box, canvas, label, row, tint
-from distlab.draw.plots import bars, bytes_per_link, utilisation
-from distlab.draw.stepper import Stepper
+from distlab.draw.player import play
+from distlab.draw.plots import bars, utilisation
 from distlab.draw.strips import Interval, busy, exchange, seen
 from distlab.draw.style import (
     DASHES,
@@ -39,19 +39,18 @@ __all__ = [
     "RANK_COLOURS",
     "STYLE",
     "Interval",
-    "Stepper",
     "Trace",
     "apply_style",
     "arrow",
     "bars",
     "box",
     "busy",
-    "bytes_per_link",
     "canvas",
     "draw_schedule",
     "exchange",
     "label",
     "pipeline_schedules",
+    "play",
     "row",
     "save",
     "seen",

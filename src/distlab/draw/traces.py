@@ -3,7 +3,6 @@
 from typing import cast
 
 from distlab.draw.collective_tasks import task
-from distlab.draw.steps.animation import animated_svg, show_animated
 from distlab.draw.steps.history import History
 from distlab.draw.steps.strip import describe, draw_strip
 from distlab.simulate import Events, Network, SimulationError, World
@@ -18,8 +17,6 @@ class Trace(History):
 
     strip = draw_strip
     describe = describe
-    animation = animated_svg
-    show_animation = show_animated
 
 
 def trace(program: Program, size: int, length: int | None = None, collective: str = "all_reduce") -> Trace:

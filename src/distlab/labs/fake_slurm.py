@@ -13,7 +13,7 @@ import subprocess
 import tempfile
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
@@ -347,6 +347,7 @@ class Started:
 
     cores: what srun was told of each task's, None if nothing.  kills: whether a task that fails ends the others.
     waits: the seconds that they have when the first one has ended, None without a limit.  node: the first one, from 0.
+    options: all that srun was told, by long name.
     """
 
     name: str
@@ -358,6 +359,7 @@ class Started:
     waits: int | None = None
     node: int = 0
     by_srun: bool = False
+    options: dict[str, str] = field(default_factory=dict)
 
     @property
     def layout(self) -> str:
@@ -384,7 +386,7 @@ def step(words: Sequence[str], job: BatchJob) -> Started:
             raise Refused(f'srun: error: Invalid numeric value "{number}" for --{name}.')
     waits, kills = int(numbers["wait"]) or None, numbers["kill-on-bad-exit"] != "0"
     cores = _count("cpus-per-task", options, "srun")
-    return Started(program[0], program, tasks, nodes, cores, kills, waits, int(numbers["relative"]), by_srun=True)
+    return Started(program[0], program, tasks, nodes, cores, kills, waits, int(numbers["relative"]), True, options)
 
 
 # Running a script ----------------------------------------------------------------------------------------------------

@@ -3,7 +3,9 @@
 import shlex
 import sys
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
+
+from cyclopts import Parameter
 
 from distlab.launch.job import LaunchError
 from distlab.launch.launched_program import SECONDS, START_SECONDS, Settings
@@ -22,6 +24,7 @@ def launch(
     with_: Literal["mpirun", "horovodrun", "torchrun", "mxnet"] | None = None,
     servers: int | None = None,
     options: str | None = None,
+    module: Annotated[bool, Parameter(alias="-m")] = False,
     python: str | None = None,
     seconds: float = SECONDS,
     start_seconds: float = START_SECONDS,
@@ -29,13 +32,14 @@ def launch(
     """Launch the program; returns 0, 1 when the job failed, 128 + n after signal n.
 
     Args:
-        program: A Python file; its own arguments follow after --.
+        program: A Python file, or with -m a module; its own arguments follow after --.
         arguments: Of the program.
         workers: Workers or ranks to start.
         parameter_servers: With TF_CONFIG only; adds a chief as well.
         with_: The launcher to use instead of TF_CONFIG.
         servers: With mxnet only: of the key-value store; by default 1.
         options: Of mpirun, horovodrun (by default --gloo) or torchrun itself, such as --options='--tag-output'.
+        module: The program is a module of a package: `distlab launch -m package.train`.
         python: The interpreter of another environment; by default this one's.
         seconds: Deadline for the job.
         start_seconds: Deadline for connecting.
@@ -43,7 +47,7 @@ def launch(
     processes.end_on_signals()
     if not environment.has_legacy_keras():
         print("TF_USE_LEGACY_KERAS is set in this shell, to Keras 3; the course's programs need 1.", file=sys.stderr)
-    settings: Settings = {"seconds": seconds, "start_seconds": start_seconds}
+    settings: Settings = {"seconds": seconds, "start_seconds": start_seconds, "module": module}
     if python:
         settings["python"] = python
     given = {"--parameter-servers": parameter_servers or None, "--servers": servers, "--options": options}

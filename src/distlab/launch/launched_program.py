@@ -33,6 +33,7 @@ class Settings(TypedDict, total=False):
     afterwards.  environment: variables of all processes, which take precedence over those that the launcher sets.
     prepared: fork the processes of a program that imports TensorFlow from an interpreter that has imported it already,
     on Linux (True); False gives each an interpreter of its own, as a shell does.
+    module: the program is the name of a module, such as "package.train", and runs as `python -m` runs it (False).
     python: the interpreter of another environment that runs the program, and the torchrun of that environment (this
     one's).
     """
@@ -43,6 +44,7 @@ class Settings(TypedDict, total=False):
     result: bool
     environment: Mapping[str, str]
     prepared: bool
+    module: bool
     python: str | Path
 
 
@@ -61,16 +63,18 @@ class LaunchedProgram:
         result: bool = False,
         environment: Mapping[str, str] | None = None,
         prepared: bool = True,
+        module: bool = False,
         python: str | Path = sys.executable,
     ) -> None:
         """Raises LaunchError if there is no such program."""
         self._file = Path(program)
-        if not self._file.is_file():
+        self._words = ["-m", str(program)] if module else [str(self._file.resolve())]
+        if not module and not self._file.is_file():
             raise LaunchError(
                 f"There is no program {self._file}{seen_from(self._file)}; give the path of a Python file."
             )
         self._seconds, self._start_seconds, self._echo = seconds, start_seconds, echo
-        self._python, self._prepared = str(python), prepared and str(python) == sys.executable
+        self._python, self._prepared = str(python), prepared and not module and str(python) == sys.executable
         self._arguments = [*map(str, arguments), *(["--result", _RESULT] if result else [])]
         self._python_options = python_options
         self.environment = dict(environment or {})
@@ -84,7 +88,7 @@ class LaunchedProgram:
         ranks_may_fail: bool = False,
     ) -> Job:
         """A job of this program; the arguments are fields of `Job`."""
-        program = [self._python, *self._python_options, str(self._file.resolve()), *self._arguments]
+        program = [self._python, *self._python_options, *self._words, *self._arguments]
         limits = self._seconds, self._start_seconds
         return Job(program, commands, ranks, decisive, *limits, addresses or {}, ranks_may_fail)
 
@@ -133,10 +137,10 @@ class LaunchedProgram:
 
     def _by_hand(self, job: Job) -> str:
         """The shell commands that do the same, side by side, the first one in front."""
-        relative = os.path.relpath(self._file)
-        path = min(relative, str(self._file), key=len)
+        path = min(os.path.relpath(self._file), str(self._file), key=len)
+        words = [path] if len(self._words) == 1 else self._words
         arguments = [argument.replace(_RESULT, _RESULT_NAME) for argument in self._arguments]
-        program = ["python", *self._python_options, path, *arguments]
+        program = ["python", *self._python_options, *words, *arguments]
         lines = []
         for command in reversed(job.commands):
             variables = [f"{name}={shlex.quote(value)}" for name, value in command.environment.items()]

@@ -59,7 +59,7 @@ class Waiting(NamedTuple):
     def __str__(self) -> str:
         sender = "any rank" if self.source is None else f"rank {self.source}"
         aside = ", which has finished" if self.source_has_finished else ""
-        return f"has waited since {self.since:.9g} s for a message from {sender}{aside}"
+        return f"has waited since {1e6 * self.since:,.7g} µs for a message from {sender}{aside}"
 
 
 class DeadlockError(SimulationError):

@@ -91,7 +91,7 @@ def test_an_answer_whose_cell_has_lost_its_metadata_counts(
 def test_no_text_of_the_grader_s_replaces_what_a_student_has_defined(root: Path, kind: Kind) -> None:
     """Lab 06: its second exercise builds on the first, whose cell has lost its metadata."""
     lab_06 = material.load(next((root / "labs").glob("06_*/lab.py")))
-    cells = read(next((root / "labs").glob("06_*/solution.ipynb")))
+    cells, _ = read(next((root / "labs").glob("06_*/solution.ipynb")))
     first = next(place for place, cell in enumerate(cells) if cell.is_answer)
     cells[first] = SubmittedCell(cells[first].text)
     assert grade(lab_06, fit(cells, lab_06), kind, seed=3).score == lab_06.lab.points
@@ -107,7 +107,7 @@ def test_a_deleted_answer_costs_its_points_and_is_noted(graded: Grading, handed_
 
 
 def test_of_several_answers_to_one_exercise_the_last_counts_and_no_untouched_copy(
-    graded: Grading, handed_in: Handin, sample: Material
+    graded: Grading, handed_in: Handin, sample: Material, tmp_path: Path
 ) -> None:
     made = handed_in(steps="steps = 7")
     for text in ("steps = 6", sample.stubs["steps"]):
@@ -116,6 +116,8 @@ def test_of_several_answers_to_one_exercise_the_last_counts_and_no_untouched_cop
         made.cells.append(copy)
     report = graded(made)
     assert (points(report), report.notes) == (ALL, ["steps is answered in 2 cells, the last one counts"])
+    nbformat.write(made, tmp_path / "lab.ipynb")
+    assert fit(read(tmp_path / "lab.ipynb")[0], sample).copied == ["steps"]
 
 
 def test_an_answer_that_is_no_code_any_more_is_noted(graded: Grading, handed_in: Handin) -> None:
@@ -159,6 +161,22 @@ CELL = '{"cells": [{"cell_type": "code"}]}'
 UNREADABLE = ["", "{}", "[]", "null", "{", '{"cells": 3}', '{"cells": [3]}', CELL, "[" * 100_000, "<html>"]
 
 
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-32-le"])
+def test_a_notebook_is_read_in_any_of_the_encodings_of_json(tmp_path: Path, encoding: str) -> None:
+    (tmp_path / "lab.ipynb").write_text(nbformat.writes(nbformat.v4.new_notebook(cells=[added("x = 'ü'")])), encoding)
+    cells, look_at = read(tmp_path / "lab.ipynb")
+    assert ([cell.text for cell in cells], look_at) == (["x = 'ü'"], [])
+
+
+def test_what_follows_after_a_notebook_does_not_count_and_is_to_be_looked_at(tmp_path: Path) -> None:
+    (tmp_path / "lab.ipynb").write_text(
+        nbformat.writes(nbformat.v4.new_notebook(cells=[added("x = 1")])) + ' "x = 2"]}'
+    )
+    cells, look_at = read(tmp_path / "lab.ipynb")
+    assert [cell.text for cell in cells] == ["x = 1"]
+    assert len(look_at) == 1 and "after the notebook's end" in look_at[0]
+
+
 @pytest.mark.parametrize("content", UNREADABLE, ids=lambda content: content[:30])
 def test_what_is_no_notebook_is_unreadable(tmp_path: Path, content: str) -> None:
     file = tmp_path / "lab.ipynb"
@@ -186,19 +204,16 @@ def test_only_files_that_given_cells_name_are_in_the_jail(root: Path) -> None:
 SAVES = "def save(worker, model, accuracy, folder):\n    model.save(folder / 'model.keras')\n"
 SAVES += "    (folder / 'accuracy.txt').write_text(str(accuracy.result()))\n"
 COPIES = "import tempfile\nfrom pathlib import Path\ndef save(worker, model, accuracy, folder):\n"
-COPIES += "    reached = accuracy.result()\n    own = folder if worker.is_chief else Path(tempfile.mkdtemp())\n"
-COPIES += "    model.save(own / 'model.keras')\n    if worker.is_chief:\n"
+COPIES += "    is_chief = worker.task_type == 'chief' if 'chief' in worker.cluster else worker.index == 0\n"
+COPIES += "    reached = accuracy.result()\n    own = folder if is_chief else Path(tempfile.mkdtemp())\n"
+COPIES += "    model.save(own / 'model.keras')\n    if is_chief:\n"
 COPIES += "        (folder / 'accuracy.txt').write_text(f'{reached}')\n"
 FORGED = "def forged(*anything):\n    return {'folder': {}, 'temporary': [], 'elsewhere': []}\n"
 CLUSTER = "import sys\ncluster = sys.modules['lab_07.' + 'observe']\n"
 RING = "from distlab import collectives\nasync def ring_all_reduce(rank, array):\n"
 RING += "    return await collectives.ring_all_reduce(rank, array)\n"
 NAMES = "lambda *case: __import__('lab_03.judge')"
-TIMES = (
-    "def elapsed_seconds(work):\n    start = time.process_time()\n    work()\n    return time.process_time() - start\n"
-)
-MODEL = "def make_model():\n    import tensorflow as tf\n    dense = tf.keras.layers.Dense\n"
-MODEL += "    return tf.keras.Sequential([tf.keras.layers.Flatten(input_shape=(28, 28)), dense(10)])\nimport tensorflow as tf\n"
+SLOW = "def train(records, decode, augment, model, batch, together, epochs):\n    slow(**locals())\n"
 FORGERIES = {
     "leaves its copy": ("07", "save", COPIES),
     "saves everywhere": ("07", "save", SAVES),
@@ -210,9 +225,7 @@ FORGERIES = {
     "hides files": ("07", "save", f"{COPIES}Path.rglob = lambda self, pattern: []"),
     "takes the course's own function": ("06", "ring_all_reduce", RING),
     "takes the judge's own function": ("03", "numbers", f"numbers = {NAMES}"),
-    "makes the clock wrong": ("02", "elapsed_seconds", f"{TIMES}time.perf_counter = time.monotonic = time.process_time"),
-    "lets no time pass": ("02", "elapsed_seconds", f"{TIMES}time.sleep = lambda seconds: None"),
-    "makes a model say what is expected": ("02", "make_model", f"{MODEL}tf.keras.Sequential.evaluate = lambda *a, **k: 2.3"),
+    "hides executions": ("02", "train", f"{SLOW}tf.keras.callbacks.CallbackList.on_train_batch_end = lambda *step: None"),
 }  # fmt: skip
 
 

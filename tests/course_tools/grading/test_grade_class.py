@@ -74,10 +74,13 @@ def test_a_folder_of_submissions_becomes_a_table_and_pages(course: Path, source:
     assert [float(found[name]["score"]) for name in ("ada", "grace", "'=eve", "bob")] == [14, 10, 0, 0]
     assert [found[name]["note"] for name in ("ada", "bob")] == ["", "missing"]
     assert {row["max_score"] for row in found.values()} == {f"{lab.points:g}"}
+    by_exercise = [[float(found[name][f"{NUMBER} {exercise.name}"]) for exercise in lab] for name in ("ada", "grace")]
+    assert [sum(points) for points in by_exercise] == [14, 10]
     page = (course / "build" / "grades" / "feedback" / "grace" / f"{lab.name}.html").read_text()
     assert "10 of 14 points" in page and "exit status 1" in page
     report = json.loads((course / "build" / "grades" / "report.json").read_text())
     assert report["seed"] == 7 and "limits" in report["protections"] and len(report["look_at"]) == 1
+    assert [sum(row["points"].values()) for row in report["grades"]] == [0, 14, 0, 10]
 
 
 def test_late_work_is_noted_and_counts_the_share_that_is_said(course: Path, source: Path) -> None:

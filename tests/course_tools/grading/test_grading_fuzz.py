@@ -65,7 +65,7 @@ def test_any_file_is_read_as_a_notebook_or_refused_and_the_lab_stays_the_lab(sam
     with tempfile.NamedTemporaryFile(suffix=".ipynb") as file:
         Path(file.name).write_bytes(content)
         try:
-            cells = notebook.read(Path(file.name))
+            cells, _ = notebook.read(Path(file.name))
         except notebook.Unreadable:
             return
     fitted = notebook.fit(cells, sample)

@@ -37,6 +37,7 @@ FOUND = {
 def test_the_notebook_that_counts_is_found_and_what_is_odd_is_noted(
     files: dict[str, int], name: str | None, note: str, tmp_path: Path
 ) -> None:
+    put(tmp_path, "bob", "{}")
     for path, time in files.items():
         os.utime(put(tmp_path, "ada", "{}", path), (time, time))
     found = of(tmp_path)
@@ -61,6 +62,12 @@ def test_the_list_of_students_says_who_is_missing_and_who_is_nobody_s(tmp_path: 
     assert [each.student for each in find(tmp_path, [LAB])] == ["Jos\xe9", "ada", "bob", "group"]
     assert (of(tmp_path, "bob").notes, of(tmp_path, "Jos\xe9").notes) == (["missing"], [])
     assert of(tmp_path, "group").look_at == ["the folder is not in students.txt"]
+
+
+def test_a_student_may_have_other_names_in_the_list(tmp_path: Path) -> None:
+    put(tmp_path, "King_Ada", "{}")
+    (tmp_path / "students.txt").write_text("ada = King_Ada, 10345\nbob\n")
+    assert [each.student for each in find(tmp_path, [LAB])] == ["ada", "bob"]
 
 
 @pytest.mark.parametrize("content", [b"\xff\xfe", b"a;b", b"../x", b"a\x1b[2J", b"x" * 300])

@@ -104,6 +104,13 @@ def test_a_batch_job_outlives_who_submits_it_and_writes_to_the_shared_folder(run
     assert lines_of_ranks((tmp_path / "out.txt").read_text()) == ["node1", "node2"]
 
 
+def test_each_task_has_a_gpu_of_its_own_and_no_job_more_than_there_are(running: Cluster) -> None:
+    ask = ["srun", "--ntasks-per-node=8", "printenv", "CUDA_VISIBLE_DEVICES"]
+    assert lines_of_ranks(running.run([*ask[:2], "--gpus-per-task=1", *ask[2:]]).output) == [*"01234567"]
+    assert running.run([*ask[:2], "--gpus-per-node=8", *ask[2:]]).output.split() == ["0,1,2,3,4,5,6,7"] * 8
+    assert running.run(["srun", "--gpus-per-node=9", "true"]).status == 1
+
+
 def test_ssh_reaches_a_node_and_leaves_nothing_at_home(running: Cluster) -> None:
     home = Path.home() / ".ssh"
     before = sorted(path.name for path in home.glob("*"))
@@ -152,7 +159,7 @@ def test_the_variables_of_a_step_give_tf_config(running: Cluster) -> None:
     program = "from distlab.cluster_spec import from_slurm; print(from_slurm())"
     finished = running.run(["srun", "--nodes=3", "--ntasks=5", "--label", "python", "-c", program])
     assert finished.status == 0, finished.output
-    assert len(re.findall(r"node1:\d+", finished.output)) == 10  # two tasks on node1, in five texts
+    assert len(re.findall(r"node1:\d+", finished.output)) == 15  # three tasks on node1, in five texts
 
 
 def test_a_clean_up_on_the_login_node_does_not_end_the_cluster(running: Cluster) -> None:

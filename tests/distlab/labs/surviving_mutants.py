@@ -12,6 +12,20 @@ TIE = "the text leaves open what a fault does at the very moment at which someth
 TOLERANCE = "the rounding is less than the 3 % that the text allows"
 
 SURVIVORS: dict[tuple[str, str], dict[str, str]] = {
+    ("02", "repeats"): {
+        "answer['order'] = np.array_equal(numbers_again, numbers)": "both are compared",
+        "answer['augmentation'] = np.array_equal(by_number_again, by_number)": "both are compared",
+    },
+    ("02", "plan"): {
+        f"divisors = [together for together in range(1, every {end}) if every % together == 0]": (
+            "no number above `every` divides it, and it is taken where none of the others is enough"
+        )
+        for end in ("- 1", "+ 2", "+ 0")
+    },
+    ("02", "train"): {
+        f"model.fit(batches.prefetch(tf.data.AUTOTUNE), epochs=epochs, verbose={number})": "it only prints"
+        for number in (1, -1)
+    },
     ("04", "masked_losses"): {
         "return [np.sum(own * mask) / words for own, mask in zip(masks, losses, strict=True)]": PRODUCT,
     },

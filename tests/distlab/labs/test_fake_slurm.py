@@ -14,7 +14,7 @@ from distlab import cluster
 from distlab.labs import OwnAnswer, fake_slurm
 from distlab.labs.fake_slurm import Circumstances, Refused, Script, WrongScript, run_script, submitted
 from distlab.runtime import processes
-from tests.distlab.cluster.cluster_bench import NEEDS_CLUSTER, until
+from tests.distlab.cluster.cluster_bench import NEEDS_CLUSTER, lines_of_ranks, until
 from tests.distlab.labs.solutions import namespace_of
 
 PROGRAMS = Path(__file__).parents[3] / "notebooks/programs/15_clusters/slurm"
@@ -99,6 +99,7 @@ OPTIONS = [
     *(f"--signal={name}" for name in ("USR1@60", "USR1", "SIGUSR1@60", "usr1@60", "10@60", "B:USR1@60", "R:USR1@60")),
     *(f"--signal={name}" for name in ("USR3@60", "USR1@x", "USR1@70000", "USR1@-1", "USR1:60", "@60", "'USR1 @60'")),
     *(f"--array={tasks}" for tasks in ("1-4%2", "1,2,4,8%1", "0-7:2", "4-1", "x", "1-", "-1", "1-1000", "1-1001", "0")),
+    *("--gpus-per-node=8 --mem=400G --account=me", "--gres=gpu:8 --mem=400GB", "-G16 -N2 --mem-per-gpu=50G"),
     *(f"--array={tasks}" for tasks in ("1-2,2-3", "[1-4]", "1, 2", "1-4%0", "1-4%x", "1-4%")),
 ]
 TEXTS = [
@@ -119,7 +120,8 @@ task = os.environ.get("SLURM_STEP_ID", "") and os.environ["SLURM_PROCID"]
 pathlib.Path(f"did-{name}-{task}").write_text("\\0".join(sys.argv[1:]))
 sys.exit(3 if open("failing").read() == name else 0)
 """
-BATCH = namespace_of("15", solved=True)["batch"]
+SOLVED = namespace_of("15", solved=True)
+BATCH = SOLVED["batch"]
 
 
 @pytest.fixture(scope="module")
@@ -145,7 +147,7 @@ def is_accepted(text: str) -> bool:
 class TestReal:
     @pytest.fixture(autouse=True)
     def as_large_as_the_cluster(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        for name, value in {"MOST_NODES": NODES, "CPUS_PER_NODE": 2, "LONGEST": 24 * 3600}.items():
+        for name, value in {"MOST_NODES": NODES, "CPUS_PER_NODE": 64, "LONGEST": 24 * 3600}.items():
             monkeypatch.setattr(fake_slurm, name, value)
 
     def test_both_accept_and_refuse_the_same_scripts(self, slurm: cluster.Cluster, tmp_path: Path) -> None:
@@ -191,6 +193,14 @@ class TestReal:
         fake = submitted(text).environment(int(job))
         ours = {name: fake.pop(name) for name in ("SLURM_CLUSTER_NAME", "SLURM_JOB_USER")}
         assert {name: by_slurm.get(name) for name in fake} == fake and set(ours) <= set(by_slurm)
+
+    def test_every_rank_of_lab_15_sees_the_eight_gpus_of_its_node(self, slurm: cluster.Cluster, tmp_path: Path) -> None:
+        (tmp_path / "script").write_text(SOLVED["gpus"])
+        ask = 'import os; print(os.environ["CUDA_VISIBLE_DEVICES"], os.environ["SLURM_LOCALID"], flush=True)'
+        (tmp_path / "train.py").write_text(ask)
+        slurm.run(["sbatch", "--wait", f"--chdir={tmp_path}", "--output=log", str(tmp_path / "script")])
+        expected = [f"0,1,2,3,4,5,6,7 {local}" for local in range(8) for _ in range(2)]
+        assert lines_of_ranks((tmp_path / "log").read_text()) == expected
 
     @pytest.mark.parametrize("failing", ["none", "prepare.py", "train.py", "evaluate.py"])
     @pytest.mark.parametrize("left_out", ["", "set -e\n", "srun --kill-on-bad-exit=1 "])

@@ -30,8 +30,8 @@ def functions_that_give(value: object) -> list:
 def test_a_strange_answer_is_not_right(number: str, value: object) -> None:
     lab = registry.lab(number)
     for exercise in lab:
-        if lab.tensorflow and exercise.name in ("make_model", "make_batches", "mirrored", "run", "train"):
-            continue  # they start TensorFlow; that `elapsed_seconds` waits is enough for here
+        if number in ("03", "05", "16") and exercise.name in ("mirrored", "run", "train"):
+            continue  # they start TensorFlow
         for answer in [value, *functions_that_give(value)]:
             verdict = verdict_on(lab, exercise.name, {exercise.name: answer})
             assert verdict.state in (WRONG, NOT_DONE) and verdict.share < 1, (exercise.name, verdict)

@@ -2,6 +2,7 @@
 
 import json
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -33,3 +34,19 @@ def test_the_command_line_says_what_failed_in_its_exit_status_and_last_lines(lau
 def test_an_option_of_another_starter_is_refused(launched: Launched) -> None:
     done = launch("--with", "mpirun", "--servers", 2, launched.program)
     assert (done.status, done.output.strip()) == (1, "--servers has no effect with --with mpirun.")
+
+
+def test_a_module_of_a_package_is_started_as_python_starts_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    package = tmp_path / "package"
+    package.mkdir()
+    for name, text in {
+        "__init__": "",
+        "data": "NUMBER = 42",
+        "train": "from .data import NUMBER\nprint(NUMBER)",
+    }.items():
+        (package / f"{name}.py").write_text(text)
+    monkeypatch.chdir(tmp_path)
+    for options in ([], ["--with", "mpirun"]):
+        done = launch(*options, "-m", "package.train")
+        assert done.status == 0 and done.output.count("] 42") == 2
+    assert launch("-m", "package.missing").status == 1

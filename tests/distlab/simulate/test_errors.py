@@ -80,8 +80,8 @@ async def sleeps(rank: Rank) -> None:
     ("size", "program", "error", "message"),
     [
         (2, waits_for_left, DeadlockError,
-         "deadlock:\n  rank 0 has waited since 0 s for a message from rank 1\n"
-         "  rank 1 has waited since 0 s for a message from rank 0"),
+         "deadlock:\n  rank 0 has waited since 0 µs for a message from rank 1\n"
+         "  rank 1 has waited since 0 µs for a message from rank 0"),
         (3, sends_too_much, UnreceivedMessageError,
          "sent, but received by nobody:\n  2 messages from rank 0 to rank 1\n  1 message from rank 0 to rank 2"),
         (3, divides_by_zero, RankFailedError, "rank 1 failed at 2 s: ZeroDivisionError: division by zero"),
@@ -140,9 +140,9 @@ def test_a_deadlock_says_who_has_finished_and_what_lies_unread() -> None:
         World(4).run(program)
     assert str(failure.value).splitlines() == [
         "deadlock:",
-        "  rank 1 has waited since 0.25 s for a message from rank 0, which has finished",
-        "  rank 2 has waited since 0 s for a message from rank 3",
-        "  rank 3 has waited since 0 s for a message from any rank",
+        "  rank 1 has waited since 250,000 µs for a message from rank 0, which has finished",
+        "  rank 2 has waited since 0 µs for a message from rank 3",
+        "  rank 3 has waited since 0 µs for a message from any rank",
         "sent, but received by nobody:",
         "  1 message from rank 0 to rank 2",
     ]

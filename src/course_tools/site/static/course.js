@@ -1,13 +1,8 @@
-// Outputs that wait for a guess, quizzes that mark themselves, films that are stepped and played, pictures to enlarge,
-// the line around what a search has found, and regions that scroll and can be reached by keyboard.
+// Outputs that wait for a guess, quizzes that mark themselves, pictures to enlarge, the line around what a search has
+// found, and regions that scroll and can be reached by keyboard.
 "use strict";
 
 (() => {
-  const films = {};
-  const waiting = {};
-  const wantsNoMotion = window.matchMedia("(prefers-reduced-motion: reduce)");
-  const SECONDS_PER_STEP = 2;
-
   const element = (name, properties = {}, ...children) => {
     const made = Object.assign(document.createElement(name), properties);
     made.append(...children);
@@ -82,134 +77,6 @@
     answer.before(feedback);
   };
 
-  // Films: an SVG with a group for each state, and one for each message of each step
-
-  class Player {
-    constructor(place, svg, steps) {
-      this.svg = svg;
-      this.name = svg.id;
-      this.steps = steps;
-      this.states = [...svg.querySelectorAll(".state")];
-      this.titles = [...svg.querySelectorAll(".title")];
-      this.last = this.states.length - 1;
-      this.timer = null;
-      svg.classList.add("is-stepped");
-      const button = (label, action) => {
-        const made = element("button", { type: "button", textContent: label });
-        made.addEventListener("click", action);
-        return made;
-      };
-      this.back = button("Step back", () => this.stopAnd(() => this.show(this.position - 1)));
-      this.play = button("Play", () => (this.timer ? this.stop() : this.start()));
-      this.next = button("Step on", () => this.stopAnd(() => this.move()));
-      this.slider = element("input", { type: "range", min: 0, max: this.last, step: 1 });
-      this.slider.setAttribute("aria-label", "Step");
-      this.slider.addEventListener("input", () => this.stopAnd(() => this.show(Number(this.slider.value))));
-      this.words = element("p", { className: "film-state" });
-      this.words.setAttribute("role", "status");
-      const controls = element("div", { className: "film-controls" }, this.back, this.play, this.next, this.slider);
-      controls.setAttribute("role", "group");
-      controls.setAttribute("aria-label", "Film");
-      place.replaceChildren(controls, svg, this.words);
-      this.show(0);
-    }
-
-    show(position) {
-      this.position = Math.max(0, Math.min(position, this.last));
-      const visible = (group, isVisible) => group.setAttribute("visibility", isVisible ? "visible" : "hidden");
-      this.states.forEach((group, index) => visible(group, index === this.position));
-      this.titles.forEach((group) => visible(group, false));
-      this.svg.querySelectorAll(".message").forEach((group) => visible(group, false));
-      this.slider.value = this.position;
-      const text = this.position ? `After step ${this.position} of ${this.last}.` : `The start; ${this.last} steps follow.`;
-      this.slider.setAttribute("aria-valuetext", text);
-      const happened = this.position && this.steps[this.position - 1];
-      this.words.textContent = happened ? `${text} In it ${happened}` : text;
-      this.back.disabled = this.position === 0;
-      this.next.disabled = this.position === this.last;
-    }
-
-    // One step on: the messages travel first, unless the reader has asked for no motion.
-    async move() {
-      const step = this.position + 1;
-      if (step > this.last) return;
-      const messages = [...this.svg.querySelectorAll(`.${this.name}-message-${step}`)];
-      const run = (this.run = {});
-      if (!wantsNoMotion.matches) {
-        const ways = messages.map((message) => {
-          message.setAttribute("visibility", "visible");
-          const end = "translate(var(--x), var(--y))";
-          return message.animate([{ transform: "none" }, { transform: end }], { duration: 900, easing: "ease-in-out" });
-        });
-        await Promise.allSettled(ways.map((way) => way.finished));
-        if (run !== this.run) return;
-      }
-      this.show(step);
-    }
-
-    start() {
-      if (this.position === this.last) this.show(0);
-      this.play.textContent = "Stop";
-      const again = () => {
-        this.move();
-        if (this.position >= this.last) this.stop();
-      };
-      this.timer = window.setInterval(again, 1000 * SECONDS_PER_STEP);
-      this.move();
-    }
-
-    stop() {
-      window.clearInterval(this.timer);
-      this.timer = null;
-      this.play.textContent = "Play";
-    }
-
-    stopAnd(action) {
-      this.stop();
-      this.run = null;
-      action();
-    }
-  }
-
-  const withFilm = (figure, name, action) => {
-    if (films[name]) return action(films[name]);
-    (waiting[name] ||= []).push(action);
-    if (waiting[name].length > 1) return undefined;
-    return document.head.append(element("script", { src: `${figure.dataset.folder}/films/${name}.js` }));
-  };
-
-  // Each file of a film calls this.
-  window.courseFilm = (name, film) => {
-    films[name] = film;
-    (waiting[name] || []).forEach((action) => action(film));
-    delete waiting[name];
-  };
-
-  const makeFilm = (figure) => {
-    const picture = figure.querySelector(".course-film-picture");
-    const ranks = figure.querySelector("select");
-    let player = null;
-    const load = () => {
-      const name = `${figure.dataset.program}_${ranks.value}`;
-      withFilm(figure, name, (film) => {
-        if (name !== `${figure.dataset.program}_${ranks.value}`) return;
-        player?.stop();
-        const holder = element("div", { innerHTML: film.svg });
-        player = new Player(picture, holder.firstElementChild, film.steps);
-      });
-    };
-    ranks.addEventListener("change", load);
-    load();
-  };
-
-  // The animation of a notebook's output, which moves by itself, becomes a film to be played.
-  const makeStepped = (figure) => {
-    const place = element("div");
-    const svg = figure.querySelector("svg");
-    figure.querySelector("label").replaceWith(place);
-    new Player(place, svg, []);
-  };
-
   // A picture that is shown smaller than it was drawn leads to itself.
   const makeLarge = (picture) => {
     if (picture.closest("a") || picture.clientWidth >= Number(picture.getAttribute("width"))) return;
@@ -261,8 +128,6 @@
     document
       .querySelectorAll(".search-button-field, .cell summary")
       .forEach((part) => part.removeAttribute("aria-label"));
-    document.querySelectorAll(".course-film").forEach(makeFilm);
-    document.querySelectorAll(".distlab-animation").forEach(makeStepped);
     // The theme gives the switches of its sidebar no name.
     document.querySelectorAll(".bd-sidebar details > summary").forEach((summary) => {
       const link = summary.closest("li").querySelector("a");

@@ -35,11 +35,6 @@ class Fit:
         return self.predicted / self.measured - 1
 
     @property
-    def typical_residual(self) -> float:
-        """The root of the mean squared relative error: what the fit made as small as it can be."""
-        return float(np.sqrt(np.mean(self.residuals**2)))
-
-    @property
     def bandwidth(self) -> float:
         """1/β in bytes per second; infinite when the times do not grow with the size."""
         return 1 / self.seconds_per_byte if self.seconds_per_byte else float("inf")

@@ -51,6 +51,8 @@ def measure_cluster(
     """
     if gloo_from_slurm:
         cluster_spec.gloo_from_slurm()
+    else:
+        cluster_spec.check_mpi_of_srun(or_gloo=True)
     import tensorflow as tf  # before MPI, whose libraries it would disturb at the end
 
     tf.get_logger().setLevel("ERROR")

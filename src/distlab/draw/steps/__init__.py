@@ -1,4 +1,4 @@
-"""The steps of a collective: read from the event log (`history`) and drawn as a strip or an animation.
+"""The steps of a collective: read from the event log (`history`) and drawn as a strip.
 
-`strip` and `animation` are reached through `Trace`. Both place `stamps`: the `chunk_boxes` of each rank, a `legend`.
+`strip` is reached through `Trace`. It places `stamps`: the `chunk_boxes` of each rank, a `legend`.
 """

@@ -12,16 +12,16 @@ _PALE = to_hex(tint(QUIET, 0.45))
 
 
 class Boxes:
-    """Draws the boxes of a run, `scale` times as large as in a strip; lengths are in inches.
+    """Draws the boxes of a run; lengths are in inches.
 
     columns, segment: the segments side by side in a box, and the width and height of one.  box: the width and height of
     a box; the marks need 0.09 inches more above and below it.  pitch: from one box to the next.  width: that of all
     boxes of a rank, side by side.
     """
 
-    def __init__(self, trace: History, scale: float = 1.0) -> None:
+    def __init__(self, trace: History) -> None:
         """The sizes for that many ranks and boxes."""
-        self.trace, self.scale = trace, scale
+        self.trace = trace
         few = trace.size <= 6
         self.columns = 2 if trace.adds and trace.size > 4 else 1
         self.lines = -(-trace.size // self.columns) if trace.adds else 1
@@ -30,10 +30,10 @@ class Boxes:
             width, height, points = wide if few else narrow, 0.19, 7.5 if few else 6.8
         else:
             width, height, points = (0.17, 0.125, 7.0) if self.columns == 1 else (0.095, 0.105, 5.8)
-        self.points = points * scale
-        self.segment = width * scale, height * scale
+        self.points = points
+        self.segment = width, height
         self.box = self.columns * self.segment[0], self.lines * self.segment[1]
-        between = (0.045 if few else 0.035) * scale
+        between = 0.045 if few else 0.035
         self.pitch = self.box[0] + between
         self.width = self.pitch * len(trace.boxes) - between
 
@@ -89,13 +89,13 @@ class Boxes:
             frame = rectangle("chunk", *self.box, "none", QUIET, 0.6, layer=2)
         stamps.append(Stamp(frame, x, y))
         if fault != Fault():
-            stamps.append(Stamp(words("!", 7 * self.scale, INK, bold=True), x + self.box[0] / 2, self._above(y)))
+            stamps.append(Stamp(words("!", 7, INK, bold=True), x + self.box[0] / 2, self._above(y)))
         return stamps
 
     def marks(self, step: int, rank: int, x: float, y: float) -> list[Stamp]:
         """The triangles of the boxes of `rank`, whose row begins at x, y: changed in `step`, sent in the next one."""
         stamps = []
-        size = 0.038 * self.scale
+        size = 0.038
         down = polygon("changed", [(-size, size), (size, size), (0, -size)], INK)
         right = polygon("sent next", [(-size, size), (-size, -size), (size, 0)], INK)
         for number in self.trace.boxes_changed(step, rank):
@@ -105,22 +105,19 @@ class Boxes:
         for message in self.trace.arriving_in(step + 1):
             if message.source == rank:
                 for number in self.trace.boxes_sent(message):
-                    below, middle = y - 0.065 * self.scale, self._middle(x, number)
+                    below, middle = y - 0.065, self._middle(x, number)
                     sent = self.trace.sent_from(message, number)
                     if sent is not None and not self.trace.adds and sent != self._element(step, rank, number):
                         # Another chunk has taken its place in the picture; the program still has it elsewhere.
-                        stamps.append(Stamp(words(self._name(sent.ranks[0], sent), 6.5 * self.scale), middle, below))
-                        middle += 0.15 * self.scale
+                        stamps.append(Stamp(words(self._name(sent.ranks[0], sent), 6.5), middle, below))
+                        middle += 0.15
                     stamps.append(Stamp(right, middle, below))
         return stamps
 
     def chunk_numbers(self, x: float, y: float) -> list[Stamp]:
         """The number of each box's chunk in a line at height y above boxes that begin at x."""
         chunks = [self.trace.task.chunk_of(position) for position in self.trace.boxes]
-        return [
-            Stamp(words(str(chunk), 6.5 * self.scale, QUIET), self._middle(x, number), y)
-            for number, chunk in enumerate(chunks)
-        ]
+        return [Stamp(words(str(chunk), 6.5, QUIET), self._middle(x, number), y) for number, chunk in enumerate(chunks)]
 
     def _name(self, owner: int, element: Element) -> str:
         """The text of a segment: whose share it is, and where chunks change places which of its chunks it was."""
@@ -146,4 +143,4 @@ class Boxes:
         return x + number * self.pitch + self.box[0] / 2
 
     def _above(self, y: float) -> float:
-        return y + self.box[1] + 0.065 * self.scale
+        return y + self.box[1] + 0.065

@@ -19,12 +19,12 @@ _MOST_LINES_OF_ERROR = 10
 class Legend:
     """The lines below a strip; only marks that the strip shows are explained."""
 
-    def __init__(self, boxes: Boxes, steps: list[int], width: float, with_marks: bool = True) -> None:
-        """`steps` are those drawn, `with_marks` with their triangles; `width`, in inches, is what a line may take."""
+    def __init__(self, boxes: Boxes, steps: list[int], width: float) -> None:
+        """`steps` are those drawn; `width`, in inches, is what a line may take."""
         # The marks in lines, each with its meaning and the width of both.
         self._lines: list[list[tuple[list[Stamp], str, float]]] = [[]]
         room = width
-        for mark, meaning in _entries(boxes, steps, with_marks):
+        for mark, meaning in _entries(boxes, steps):
             wide = _SAMPLE + 0.05 + width_of(meaning, _POINTS) + 0.22
             if wide > room and self._lines[-1]:
                 self._lines.append([])
@@ -61,13 +61,12 @@ class Legend:
         return stamps
 
 
-def _entries(boxes: Boxes, steps: list[int], with_marks: bool) -> Iterator[tuple[list[Stamp], str]]:
+def _entries(boxes: Boxes, steps: list[int]) -> Iterator[tuple[list[Stamp], str]]:
     """Each mark that the strip shows, with places relative to its own, and what it means."""
     trace = boxes.trace
     places = [(step, rank) for step in steps for rank in range(trace.size)]
     stamps = [stamp for place in places for stamp in boxes.of_rank(*place, 0, 0)]
-    if with_marks:
-        stamps += [stamp for place in places for stamp in boxes.marks(*place, 0, 0)]
+    stamps += [stamp for place in places for stamp in boxes.marks(*place, 0, 0)]
     names = {stamp.shape.name for stamp in stamps}
     label, meaning = "1", "data of rank 1"
     if trace.adds:

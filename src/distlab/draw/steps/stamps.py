@@ -110,45 +110,6 @@ def stamp_on(axes: Axes, stamps: Iterable[Stamp], zorder: float = 2) -> None:
         axes.add_collection(collection, autolim=False)
 
 
-class Drawing:
-    """SVG text in which each shape, and each group of stamps that recurs, is defined once and then used."""
-
-    def __init__(self, prefix: str, height: float) -> None:
-        """`prefix` begins every id; `height` is the image's, in inches."""
-        self._prefix = prefix
-        self._height = height
-        self._ids: dict[object, str] = {}
-        self._definitions: list[str] = []
-
-    def uses(self, stamps: Iterable[Stamp]) -> str:
-        """The stamps, those of lower layers first."""
-        return self._uses(stamps, self._height)
-
-    def use_together(self, stamps: Iterable[Stamp], x: float, y: float) -> str:
-        """The stamps, whose places are relative to x, y, as one group."""
-        key = tuple(stamps)
-        if key not in self._ids:
-            inside = self._uses(key, 0.0)
-            self._define(key, f'<g id="{{}}">{inside}</g>')
-        return _use(self._ids[key], x, self._height - y)
-
-    def definitions(self) -> str:
-        """The `<defs>` of all that has been used so far."""
-        return "<defs>" + "".join(self._definitions) + "</defs>"
-
-    def _uses(self, stamps: Iterable[Stamp], height: float) -> str:
-        parts = []
-        for stamp in sorted(stamps, key=lambda stamp: stamp.shape.layer):
-            if stamp.shape not in self._ids:
-                self._define(stamp.shape, _definition(stamp.shape))
-            parts.append(_use(self._ids[stamp.shape], stamp.x, height - stamp.y))
-        return "".join(parts)
-
-    def _define(self, key: object, text: str) -> None:
-        self._ids[key] = f"{self._prefix}{len(self._ids)}"
-        self._definitions.append(text.format(self._ids[key]))
-
-
 def _closed(corners: Iterable[tuple[float, float]]) -> tuple[Segment, ...]:
     """A path through the corners and back to the first."""
     return (*((("L" if number else "M"), corner) for number, corner in enumerate(corners)), ("Z", ()))
@@ -183,25 +144,3 @@ def _path(shape: Shape) -> Path:
         codes += [int(_CODES[command])] * len(places)
         vertices += places.tolist()
     return _Outline(vertices, codes)
-
-
-def _use(name: str, x: float, y: float) -> str:
-    return f'<use href="#{name}" x="{_pixels(x)}" y="{_pixels(y)}"/>'
-
-
-def _pixels(inches: float) -> str:
-    return f"{96 * inches:.1f}".removesuffix(".0")
-
-
-def _definition(shape: Shape) -> str:
-    """The shape as a path, with a place for its id."""
-    parts = []
-    for command, numbers in shape.outline:
-        flipped = [number if index % 2 == 0 else -number for index, number in enumerate(numbers)]
-        parts.append(command + " ".join(f"{96 * number:.2f}" for number in flipped))
-    style = f'fill="{shape.face}"'
-    if shape.edge != "none":
-        style += f' stroke="{shape.edge}" stroke-width="{shape.width * 96 / 72:.2f}"'
-    if shape.dashed:
-        style += ' stroke-dasharray="3 2"'
-    return f'<path id="{{}}" d="{"".join(parts)}" {style}/>'

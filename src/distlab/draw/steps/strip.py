@@ -47,7 +47,7 @@ def draw_strip(trace: History, steps: Iterable[int] | None = None) -> Figure:
     if len(steps) * trace.size**3 > MOST_BOXES:
         raise WrongArgument(
             f"{len(steps)} steps of {trace.size} ranks would make a picture of many metres; choose steps, such as "
-            f"strip([0, 1, {trace.last}]), or take the animation."
+            f"strip([0, 1, {trace.last}])."
         )
     boxes = Boxes(trace)
     waiting = trace.waiting()

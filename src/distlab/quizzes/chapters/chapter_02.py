@@ -1,4 +1,4 @@
-"""One device: clocks, the input pipeline, fixed costs of a step, the first loss as a test."""
+"""One device: clocks, the input pipeline, fixed costs of a step, mixed precision."""
 
 import math
 
@@ -124,34 +124,36 @@ def updates_of_an_epoch(
     item.wrong(images // per_execution, "The batch forgotten").why("An update takes a batch of images.")
 
 
-def first_loss(item: Item, classes: int = pick(5, 20, 50, 100, 1_000)) -> None:
-    item.enter(f"""A classifier for {classes:,} classes has not been trained. Which cross-entropy do you expect, if loss
-        and last layer fit?""")
-    item.right(math.log(classes)).why(f"""Each class gets a probability near 1/{classes:,}, so the loss is near ln
-        {classes:,}.""")
-    item.wrong(math.log2(classes), "Logarithm to base 2").why("Keras takes the natural logarithm.")
-    item.wrong(math.log10(classes), "Logarithm to base 10").why("Keras takes the natural logarithm.")
-    item.wrong(1 - 1 / classes, "The share of errors").why("That is one minus the accuracy; the loss is a logarithm.")
-
-
-FAULTS = {
-    "logits as probabilities": "The loss takes logits for probabilities",
-    "softmax twice": "A softmax is applied twice",
+KEPT = {
+    "shuffle(5_000).cache().map(augment)": "the order",
+    "map(augment).cache().shuffle(5_000)": "the augmentation",
+    "shuffle(5_000).map(augment).cache()": "both",
+    "cache().shuffle(5_000).map(augment)": "neither",
+}
+WHY_KEPT = {
+    "the order": "A cache keeps the order of what comes before it, if that is shuffled.",
+    "the augmentation": "A cache keeps what comes before it, also random augmentation.",
+    "both": "All that comes before the cache is kept.",
+    "neither": "What comes after the cache is done again in each epoch.",
 }
 
 
-def diagnose_the_loss(item: Item, classes: int = pick(10, 20, 100), fault: str = pick(*FAULTS)) -> None:
-    chance, floor = math.log(classes), math.log(1 + (classes - 1) / math.e)
-    first, last = (2.9 * chance, 2.4 * chance) if fault == "logits as probabilities" else (chance, floor + 0.01)
-    item.choose(f"A classifier for {classes} classes trains on easy images. What is wrong?")
-    item.block = (
-        f"before training: loss {first:.2f}\nepoch 10:        loss {last:.2f}\nepoch 20:        loss {last:.2f}"
-    )
-    item.right(FAULTS[fault]).why(f"""ln {classes} is {chance:.2f}: another first loss means that loss and last layer do
-        not fit. Two softmaxes begin there, but never fall below {floor:.2f}.""")
-    item.wrong(other(FAULTS, fault), "The first loss misread").why("""Compare the loss before training with that of a
-        guess.""")
-    item.wrong("The learning rate is too small", "Patience").why("""Then the loss would begin at a guess and go on
-        falling.""")
-    item.wrong("The images are not shuffled", "The data").why("""The loss before training does not depend on their
-        order.""")
+def what_a_cache_keeps(item: Item, chain: str = pick(*KEPT)) -> None:
+    kept = KEPT[chain]
+    item.choose(f"""A pipeline is `images.{chain}`, and each call of `augment` gets a new seed. What does the second
+        epoch repeat, the order of the images or their augmentation?""")
+    item.right(kept).why(WHY_KEPT[kept])
+    for answer in KEPT.values():
+        if answer != kept:
+            item.wrong(answer, f"Keeps {answer}").why("All that comes before the cache is kept, and nothing else.")
+
+
+def scaled_gradient(item: Item, gradient: float = pick(1e-8, 2e-8), scale: int = pick(1_024, 4_096, 32_768)) -> None:
+    item.choose(f"""The smallest number in `float16` is about 6e-08, so a gradient of {gradient:.0e} becomes 0. The loss
+        is multiplied by {scale:,} first. About which gradient updates the weights?""")
+    item.right(f"{gradient:.0e}").why("""The gradient is multiplied like the loss, fits into 16 bits, and is divided by
+        the factor before the update.""")
+    item.wrong("0", "Still too small").why("The factor makes it large enough before it is stored in 16 bits.")
+    item.wrong(f"{gradient * scale:.0e}", "Never divided").why("""The update would be too large by the factor, so the
+        gradient is divided by it first.""")
+    item.wrong(f"{gradient / scale:.0e}", "Divided only").why("It is multiplied first, then divided.")

@@ -25,7 +25,7 @@ def where_it_runs(item: Item, nodes: int = pick(2, 3, 4), case: str = pick(*PLAC
 
 def state_of_a_job(item: Item, strict: bool = pick(True, False), nodes: int = pick(2, 3, 4)) -> None:
     right, wrong = ("FAILED", "COMPLETED") if strict else ("COMPLETED", "FAILED")
-    item.choose("The program of this job script ends with an error. Which state has the job at the end?")
+    item.choose("The program of this job script ends with an error. What is the state of the job in the end?")
     set_e = "set -e\n" if strict else ""
     item.block = f'#!/bin/bash\n#SBATCH --nodes={nodes}\n{set_e}srun python train.py\necho "done"'
     item.right(right).why("""The state of a job is the status of the script's last command; with `set -e` the script
@@ -43,7 +43,7 @@ def lines_of_the_log(
 ) -> None:
     lines = {"srun python hello.py": nodes * per_node, "python hello.py": 1}
     item.enter(f"""A batch script has `#SBATCH --nodes={nodes} --ntasks-per-node={per_node}` and one command,
-        `{command}`, which prints one line. How many lines has the log?""")
+        `{command}`, which prints one line. How many lines does the log have?""")
     item.right(lines[command], "lines").why("""`srun` starts all tasks of a step; without it a command runs once, on the
         first node.""")
     item.wrong(other(lines, command), "srun or not").why("Ask who starts the tasks.")

@@ -41,7 +41,7 @@ def test_noise_leaves_residuals_of_its_size() -> None:
     fits = [fit(SIZES, (ALPHA + BETA * SIZES) * factors) for factors in noise]
     assert np.median([fitted.latency for fitted in fits]) == pytest.approx(ALPHA, rel=0.03)
     assert np.median([fitted.seconds_per_byte for fitted in fits]) == pytest.approx(BETA, rel=0.03)
-    assert np.mean([fitted.typical_residual for fitted in fits]) == pytest.approx(0.05, rel=0.2)
+    assert np.mean([np.sqrt(np.mean(fitted.residuals**2)) for fitted in fits]) == pytest.approx(0.05, rel=0.2)
 
 
 def test_small_messages_count_as_much_as_large_ones() -> None:

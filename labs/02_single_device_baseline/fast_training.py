@@ -1,0 +1,204 @@
+"""The exercise of lab 02 on a slow program: what a training does is counted, and no clock is read."""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple, TypeAlias
+
+from lab_02 import observe
+from lab_02.observe import Seen
+
+from distlab.labs import Answer
+from distlab.labs.answer_errors import NotDone
+from distlab.labs.by_programs import ByPrograms, Mistake, Text, changed
+from distlab.labs.plain_data import as_record
+
+ACROSS = "a batch holds the end of one epoch and the beginning of the next. Which comes first, `batch` or `repeat`?"
+
+
+def mixing_of(epochs: Sequence[Sequence[Sequence[int]]], far: int) -> str:
+    """How the numbers 0, 1, 2, … are mixed: whether some number comes at least `far` places early in some epoch."""
+    orders = [[number for batch in epoch for number in batch] for epoch in epochs]
+    earlier = [number - place for order in orders for place, number in enumerate(order)]
+    if not any(earlier):
+        return "none"
+    if all(batch == list(range(batch[0], batch[0] + len(batch))) for epoch in epochs for batch in epoch):
+        return "slices"
+    is_kept = len(orders) > 1 and orders[0] == orders[1]  # one order alone proves nothing
+    return "mixed" if is_kept or max(earlier) >= far else "short"
+
+
+IMAGES, DECODED, AUGMENTED, CALLS, AHEAD = TRAINING = (
+    "images",
+    "decoding",
+    "augmentation",
+    "executions",
+    "prefetch",
+)
+
+
+class Training(NamedTuple):
+    """One call."""
+
+    count: int
+    batch: int
+    together: int
+    epochs: int
+
+    @property
+    def steps(self) -> int:
+        """Of an epoch."""
+        return -(-self.count // self.batch)
+
+
+def facts_of_training(case: Training, seen: Seen) -> dict[str, Any]:
+    """What is the same in every run of a program: by part of the exercise."""
+    steps = seen.steps
+    epochs = [steps[start : start + case.steps] for start in range(0, len(steps), case.steps)]
+    images = [[number for numbers, _, _ in epoch for number in numbers] for epoch in epochs]
+    added = [dict(zip(order, _joined(epoch, 1), strict=True)) for order, epoch in zip(images, epochs, strict=True)]
+    is_complete = all(sorted(order) == list(range(case.count)) for order in images)
+    pairs = all(numbers == labels for numbers, _, labels in steps)
+    sizes = sorted({tuple(sorted(len(numbers) for numbers, _, _ in epoch)) for epoch in epochs})
+    mixing = mixing_of([[numbers for numbers, _, _ in epoch] for epoch in epochs], case.count // 2)
+    orders = "kept" if len(images) > 1 and images[0] == images[1] and mixing != "none" else mixing
+    if not any(value for of_epoch in added for value in of_epoch.values()):
+        augmented = "never"
+    elif len(added) > 1 and added[0] == added[1]:
+        augmented = "frozen"
+    else:
+        augmented = "each image" if seen.augments_images else "each batch"
+    decoded = {case.count: "once", case.count * case.epochs: "in every epoch"}
+    return {
+        IMAGES: [len(steps), *map(list, sizes), is_complete, pairs, orders],
+        DECODED: decoded.get(seen.decoded, "another number"),
+        AUGMENTED: augmented,
+        CALLS: seen.executions,
+        AHEAD: next((place for place, name in enumerate(seen.chain) if "prefetch" in name), -1),
+    }
+
+
+def _joined(epoch: Sequence[Any], field: int) -> list[int]:
+    return [value for step in epoch for value in step[field]]
+
+
+TRAIN = '''
+def train(records, decode, augment, model, batch, together, epochs):
+    """Everything once that is the same in every epoch."""
+    model.compile("sgd", "mse", steps_per_execution=together)
+    batches = records.map(decode).cache().shuffle(len(records)).batch(batch).map(augment).prefetch(2)
+    model.fit(batches, epochs=epochs, verbose=0)
+'''
+
+
+def decodings(case: Training, said: Any) -> str:
+    """The hint for a cache that is missing, or in vain."""
+    return (
+        f"all records were decoded in each of {case.epochs} epochs. Is there a cache behind `decode`, and does it last?"
+    )
+
+
+def too_many_calls(case: Training, said: Any) -> str:
+    """The hint for one step per execution."""
+    return f"an epoch of {case.steps} steps takes as many executions. Which option of `compile` joins {case.together}?"
+
+
+def long_executions(case: Training, said: Any) -> str:
+    """The hint for more steps in an execution."""
+    return f"a callback has to see every {case.together} steps, and an execution is longer."
+
+
+def executions_differ(case: Training, said: Any) -> str:
+    """For any other number of executions."""
+    if isinstance(said, int) and said < case.epochs * -(-case.steps // case.together):
+        return long_executions(case, said)
+    return "count the executions of an epoch: full ones, and a shorter one for the rest."
+
+
+LARGER = "a larger batch is another training, with fewer updates. What is faster and changes no update?"
+Changes: TypeAlias = list[tuple[str, str]]
+WRONG_TRAININGS: dict[str, list[tuple[Text, Changes]]] = {
+    DECODED: [(decodings, [(".cache()", "")])],
+    AUGMENTED: [
+        (
+            "the second epoch has the augmentation of the first. What does the cache keep?",
+            [(".map(augment)", ""), (".cache()", ".map(augment).cache()")],
+        ),
+        (
+            "`augment` is called for single images. Where does one call do a whole batch?",
+            [(".batch(batch).map(augment)", ".map(augment).batch(batch)")],
+        ),
+        ("no image is augmented.", [(".map(augment)", "")]),
+    ],
+    CALLS: [
+        (too_many_calls, [(", steps_per_execution=together", "")]),
+        (long_executions, [("=together", "=2 * together")]),
+    ],
+    AHEAD: [
+        (
+            "nothing prepares the next batch while the model works on this one. Which transformation does?",
+            [(".prefetch(2)", "")],
+        ),
+        (
+            "what comes after the prefetch is not prepared ahead. Which transformation is the last one?",
+            [(".map(augment).prefetch(2)", ".prefetch(2).map(augment)")],
+        ),
+    ],
+    IMAGES: [
+        (
+            "every epoch has the order of the first. What does the cache keep?",
+            [(".cache().shuffle(len(records))", ".shuffle(len(records)).cache()")],
+        ),
+        ("the images come in the stored order. `slow` shuffles them.", [(".shuffle(len(records))", "")]),
+        (
+            "the same images always meet in a batch. Does `shuffle` move images, or whole batches?",
+            [("shuffle(len(records)).batch(batch)", "batch(batch).shuffle(99)")],
+        ),
+        (
+            "only neighbours meet in a batch. How many images does the buffer of `shuffle` hold?",
+            [("shuffle(len(records))", "shuffle(batch)")],
+        ),
+        (LARGER, [("batch(batch)", "batch(2 * batch)")]),
+        (LARGER, [("batch(batch)", "batch(batch * together)")]),
+        (
+            "images are left out in every epoch: those that do not fill a batch.",
+            [("batch(batch)", "batch(batch, drop_remainder=True)")],
+        ),
+        (ACROSS, [(".batch(batch)", ".repeat(epochs).batch(batch)"), ("epochs=epochs, ", "")]),
+        ("all steps together make one epoch. What begins the next ones?", [("epochs=epochs, ", "")]),
+    ],
+}
+
+
+def seen_of(answer: Answer, case: Training) -> Any:
+    """What the training does; a `train` that only returns nothing is done."""
+    seen = answer.inside(observe.watch_training, *case)
+    if seen is None:
+        raise NotDone("`train` is still empty")
+    return as_record(seen, Seen, "what was seen")
+
+
+FAST = ByPrograms(
+    changed(TRAIN),
+    lambda generator: [Training(int(generator.integers(41, 47)), 8, 4, 3), Training(40, 5, 3, 3)],
+    said=lambda case: f"with {case.count} records in batches of {case.batch}",
+    parts=TRAINING,
+    split=facts_of_training,
+    after={part: [IMAGES] for part in (DECODED, AUGMENTED, CALLS, AHEAD)},
+    weights={IMAGES: 0, DECODED: 1, AUGMENTED: 1, CALLS: 1, AHEAD: 1},
+    observe=seen_of,
+    otherwise={
+        IMAGES: "each epoch must train on every image once, with its label, in a new order, in the steps of `slow`.",
+        DECODED: "each record should be decoded once in all.",
+        AUGMENTED: "each image needs a new augmentation in each epoch, made for a whole batch by one call.",
+        CALLS: executions_differ,
+        AHEAD: "which transformation prepares batches ahead, and where does it belong?",
+    },
+    praise=lambda cases: (
+        f"{cases[0].count} records: decoded {cases[0].count} times instead of {cases[0].count * cases[0].epochs}, "
+        f"augmented by {cases[0].steps * cases[0].epochs} calls instead of {cases[0].count * cases[0].epochs}."
+    ),
+    mistakes=[
+        Mistake({part: hint}, changed(TRAIN, *changes))
+        for part, table in WRONG_TRAININGS.items()
+        for hint, changes in table
+    ],
+)
