@@ -1,14 +1,17 @@
-"""The pictures of notebook 00 and of docs/architecture.md: the map of the course, the layers of the code.
+"""The map of the course for chapter 00, and for the README a wrong answer with the hint and picture of its check.
 
 Run it from anywhere: python figures/src/00_start_here.py
 """
 
+import inspect
 import sys
+import textwrap
 from pathlib import Path
 
 import distlab  # noqa: F401  (selects the course's Keras before anything can import TensorFlow)
-from distlab import draw
-from distlab.draw import arrow, box, canvas, label, row
+from distlab import collectives, draw, labs
+from distlab.draw import arrow, box, canvas, row
+from distlab.labs import registry
 
 FOLDER = Path(__file__).parents[1]
 # Where each chapter stands (column and row, from the top left), its name, and those it builds on directly.
@@ -55,40 +58,47 @@ def course_map(folder: Path) -> None:
     draw.save(figure, folder / "00_course_map.svg", " ".join(described))
 
 
-LAYERS = (
-    ("what people open", ("notebooks/", "labs/", "figures/", "make, distlab")),
-    ("src/course_tools:\nwhat make calls", ("set-up, execution", "site, slides", "grading, sandbox")),
-    ("src/distlab:\nwhat students import", ("labs", "quizzes")),
-    ("", ("launch, cluster", "costs", "strategy_support")),
-    ("", ("draw", "recorded_results")),
-    ("", ("model_parallel,\nlarge_batch", "metrics, models,\nchecks", "cluster_spec,\nprofiling …")),
-    ("", ("collectives", "data, devices")),
-    ("", ("simulate", "runtime")),
-)
+LINE, WRONG_LINE = (f"for step in range(rank.size - {number}):" for number in (1, 2))
+# On the left what a student wrote and what the check says, on the right what the check draws.
+CHECK = """<?xml version="1.0" encoding="utf-8"?>
+<svg xmlns="http://www.w3.org/2000/svg" role="img" aria-label="{words}"
+ width="645pt" height="315pt" viewBox="0 0 860 420">
+<title>{words}</title>
+<rect width="860" height="420" fill="#fff"/>
+<g font-family="sans-serif" font-size="15" fill="#222">
+<text x="12" y="40" font-weight="bold">An answer in lab 06</text>
+<rect x="12" y="56" width="332" height="40" rx="6" fill="#f6f8fa" stroke="#d9d9d9"/>
+<text x="24" y="81" font-family="monospace" font-size="13">{line}</text>
+<text x="12" y="140" font-weight="bold">What the check says</text>
+<path d="M15 156V{end}" stroke="#b35900" stroke-width="6"/>
+<rect x="18" y="156" width="326" height="{height}" fill="#fff8ef"/>
+{hint}
+</g>
+<g transform="translate(354 0)">{picture}</g>
+</svg>
+"""
 
 
-def architecture(folder: Path) -> None:
-    """The layers of the code; each imports only what is below it."""
-    figure, axes = canvas(7.2, 5.4)
-    described = ["The layers of the code, each imports only layers below it. From the top:"]
-    for number, (title, rooms) in enumerate(LAYERS):
-        bottom = 4.85 - 0.68 * number
-        label(axes, (0.1, bottom + 0.22), title, ha="left", fontweight="bold")
-        lefts, width = row(len(rooms), 2.1, 7.1, 0.15)
-        for left, room in zip(lefts, rooms, strict=True):
-            box(axes, (left, bottom), width, 0.44, room)
-        if number + 1 < len(LAYERS):
-            arrow(axes, (4.6, bottom - 0.02), (4.6, bottom - 0.22))
-        names = ", ".join(room.replace("\n", " ") for room in rooms)
-        described.append(f"{title.replace(chr(10), ' ') or 'below'}: {names}.")
-    draw.save(figure, folder / "00_architecture.svg", " ".join(described))
+def wrong_answer(folder: Path) -> None:
+    """A line of a reduce-scatter with a round too few, and what the check of lab 06 says and draws."""
+    program = inspect.getsource(collectives.reduce_scatter).replace(LINE, WRONG_LINE)
+    namespace = {**vars(inspect.getmodule(collectives.reduce_scatter))}
+    exec(program, namespace)
+    verdict = registry.lab("06")["reduce_scatter"].verdict(labs.OwnAnswer(namespace))
+    said = registry.shown("reduce_scatter", verdict).splitlines()[:2]
+    lines = [part for line in said for part in textwrap.wrap(line, 42)]
+    height, (svg, description) = 22 * len(lines) + 16, verdict.picture()
+    hint = "\n".join(f'<text x="30" y="{180 + 22 * row}">{line}</text>' for row, line in enumerate(lines))
+    words = f"A wrong answer and its check: {WRONG_LINE} {' '.join(said)} {description}"
+    text = CHECK.format(words=words, line=WRONG_LINE, end=156 + height, height=height, hint=hint, picture=svg)
+    (folder / "00_check.svg").write_text(text)
 
 
 def main(folder: Path = FOLDER) -> None:
     """Draw them into a folder."""
     draw.apply_style()
     course_map(folder)
-    architecture(folder)
+    wrong_answer(folder)
 
 
 if __name__ == "__main__":

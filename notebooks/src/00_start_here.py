@@ -9,17 +9,16 @@
 # %% [markdown]
 # # 00 Start here
 #
-# **Goal.** Train a first model on two devices and prove that the result is right; then know what the course contains,
-# how its notebooks work, and what your machine offers.
+# **Goal.** Train a first model on two devices and check that the result is right; then know what the course contains,
+# how its chapters work, and what your machine offers.
 #
-# **Time.** 30 minutes to read, under a minute to run.
+# **Time.** 25 minutes to read, under a minute to run.
 #
 # **Before this.** Nothing but Python, and an idea of what a gradient is.
 #
 # **Questions.**
 # - What do several devices do in one training step, and how do I know that they do it right?
-# - Which chapters do I need?
-# - How do I work through a notebook, and how do I run it without a browser?
+# - Which chapters do I need, and how do I work through one?
 # - What does this machine have: devices, cores, interconnect?
 # - How can one processor act as several devices?
 #
@@ -33,8 +32,8 @@ workers = 2  # into how many devices the processor is divided
 # %% [markdown] tags=["slide-points"]
 # ## A first training on two devices
 #
-# Why would a model train on several devices? Because one is too slow, or too small. The simplest way is to give each
-# device a part of every batch:
+# A model trains on several devices if one is too slow or too small. The simplest way gives each device a part of every
+# batch:
 #
 # 1. A batch is divided among the devices.
 # 2. Each device computes the gradient of its part. In TensorFlow a `GradientTape` records the operations from images to
@@ -44,10 +43,9 @@ workers = 2  # into how many devices the processor is divided
 # 4. The sum, divided by the size of the whole batch, updates the weights.
 
 # %% [markdown]
-# The next cell is a whole program. It needs TensorFlow, scikit-learn's images of handwritten digits, and the two
-# numbers above; copy both cells into a file, and it runs there too. A laptop has no second device, so the program
-# divides the processor into **logical devices**. The network is a single layer. Its ten outputs, one score per class,
-# are called **logits**.
+# The next cell is a complete program: with the numbers above it runs in a file of its own, too. A laptop has no second
+# device, so the program divides the processor into **logical devices**. The network is a single layer. Its ten outputs,
+# one score per class, are called **logits**.
 
 # %% tags=["program", "slide-code"]
 import numpy as np
@@ -55,7 +53,8 @@ import tensorflow as tf
 from sklearn.datasets import load_digits
 
 processor = tf.config.list_physical_devices("CPU")[0]
-tf.config.set_logical_device_configuration(processor, [tf.config.LogicalDeviceConfiguration()] * workers)
+configurations = [tf.config.LogicalDeviceConfiguration()] * workers
+tf.config.set_logical_device_configuration(processor, configurations)
 images, labels = load_digits(return_X_y=True)
 images, labels = np.float32(images[:512] / 16), labels[:512]
 
@@ -63,7 +62,8 @@ images, labels = np.float32(images[:512] / 16), labels[:512]
 def gradient_on(device, weights, part):
     with tf.device(device), tf.GradientTape() as tape:
         logits = tf.constant(images[part]) @ weights
-        loss = tf.reduce_sum(tf.nn.sparse_softmax_cross_entropy_with_logits(labels[part], logits))
+        losses = tf.nn.sparse_softmax_cross_entropy_with_logits(labels[part], logits)
+        loss = tf.reduce_sum(losses)
     return tape.gradient(loss, weights)
 
 
@@ -71,7 +71,8 @@ def train(devices, divide_by=64, learning_rate=0.2):
     weights = tf.Variable(tf.zeros((64, 10)))
     for start in list(range(0, 512, 64)) * epochs:
         parts = np.array_split(np.arange(start, start + 64), len(devices))
-        gradients = [gradient_on(device, weights, part) for device, part in zip(devices, parts, strict=True)]
+        pairs = zip(devices, parts, strict=True)
+        gradients = [gradient_on(device, weights, part) for device, part in pairs]
         weights.assign_sub(learning_rate * tf.add_n(gradients) / divide_by)
     return weights.numpy()
 
@@ -81,13 +82,13 @@ serial, parallel = train(["CPU:0"]), train(several)
 print(f"largest difference of the weights: {np.abs(parallel - serial).max():.0e}")
 
 # %% [markdown] tags=["slide-text"]
-# **Proof by equality.** Is the training on several devices the same as on one? Not "about as accurate": the same. The
-# last lines train twice, from equal weights, with equal batches, and compare every weight. Only the order of the
-# additions differs, so a weight may differ in its last bits. The course tolerates a difference of 0.00001; a real
-# mistake is much larger.
+# **Equal, not similar.** The last lines train twice, from equal weights, with equal batches, and compare every weight.
+# Only the order of the additions differs, so a weight may differ in its last bits. The course tolerates a difference of
+# 0.00001; a real mistake is much larger.
 #
 # The devices work one after the other here, in a plain Python loop, so nothing gets faster. TensorFlow's
-# **strategies**, from chapter 03 on, start all devices together; the arithmetic is the same.
+# **strategies**, from [chapter 03](03_mirrored_strategy.ipynb) on, start all devices together; the arithmetic is the
+# same.
 
 # %% [markdown] tags=["slide-predict"]
 # Now a common mistake: each of two workers divides by the 32 images of its own part instead of the 64 of the batch, and
@@ -103,8 +104,10 @@ def accuracy(weights):
     return np.mean(np.argmax(images @ weights, axis=1) == labels)
 
 
-print(f"accuracy: {accuracy(serial):.1%} with the right gradient, {accuracy(wrong):.1%} with the doubled one")
-print(f"the weights differ by up to {np.abs(wrong - serial).max() / np.abs(serial).max():.0%} of the largest weight")
+difference = np.abs(wrong - serial).max() / np.abs(serial).max()
+print(f"accuracy with the right gradient: {accuracy(serial):.1%}")
+print(f"accuracy with the doubled gradient: {accuracy(wrong):.1%}")
+print(f"the weights differ by up to {difference:.0%} of the largest weight")
 
 # %% [markdown] tags=["slide-takeaway"]
 # The doubled gradient acts like a doubled learning rate: the training still works, here even better, and nobody notices
@@ -119,7 +122,7 @@ print(f"the weights differ by up to {np.abs(wrong - serial).max() / np.abs(seria
 # It follows a university lecture on distributed training with TensorFlow and Horovod. The lecture's small MNIST program
 # appears in many chapters; we find its mistakes and fix them.
 #
-# Every notebook runs here, on two cores, without a GPU and without a network. The TensorFlow programs are the same on
+# Every chapter runs here, on two cores, without a GPU and without a network. The TensorFlow programs are the same on
 # GPUs and on a cluster. What cannot run here, such as 512 GPUs, is computed and compared with published measurements.
 #
 # An arrow in the map leads from a chapter to one that builds on it.
@@ -127,33 +130,19 @@ print(f"the weights differ by up to {np.abs(wrong - serial).max() / np.abs(seria
 # ![The map of the course: sixteen chapters, with arrows from each to those that need it](../figures/00_course_map.svg)
 
 # %% [markdown]
-# | chapter | what it is about |
-# |---|---|
-# | **one process** | |
-# | [01 why distribute](01_why_distribute.ipynb) | memory and time of real models; kinds of parallelism; limits |
-# | [02 single-device baseline](02_single_device_baseline.ipynb) | the lecture's program, and where its time goes |
-# | [03 mirrored strategy](03_mirrored_strategy.ipynb) | the same on all devices of one host; who sees which data |
-# | [04 custom training loop](04_custom_training_loop.ipynb) | `GradientTape` under a strategy; a U-Net |
-# | [05 save and load](05_save_and_load.ipynb) | formats, and moving a model between strategies |
-
-# %% [markdown]
-# | chapter | what it is about |
-# |---|---|
-# | **several processes** | |
-# | [06 collectives](06_collectives_and_ring_all_reduce.ipynb) | broadcast, reduce, all-reduce; the ring and its cost |
-# | [07 multi-worker](07_multi_worker.ipynb) | several processes with `TF_CONFIG` |
-# | [08 other strategies](08_other_strategies.ipynb) | parameter server, central storage, one device, TPU; Keras 3 |
-# | [09 Horovod](09_horovod.ipynb) | with TensorFlow and with Keras; how to launch it |
-# | [10 large batches](10_large_batch_and_warmup.ipynb) | learning-rate scaling, warm-up, why training diverges |
-# | [11 scaling and profiling](11_scaling_and_profiling.ipynb) | throughput, efficiency, timelines, MPI calls |
-# | **beyond** | |
-# | [12 model parallelism](12_model_parallelism.ipynb) | by layers, inside a layer, on parts of an image |
-# | [13 fault tolerance](13_fault_tolerance.ipynb) | workers that die, and training that continues |
-# | [14 other frameworks](14_other_frameworks.ipynb) | PyTorch, DeepSpeed, Ray, MXNet |
-# | [15 clusters](15_clusters.ipynb) | job scripts, dead nodes, time limits, slow networks |
+# - **One process.** [01 why distribute](01_why_distribute.ipynb),
+#   [02 single-device baseline](02_single_device_baseline.ipynb),
+#   [03 mirrored strategy](03_mirrored_strategy.ipynb), [04 custom training loop](04_custom_training_loop.ipynb),
+#   [05 save and load](05_save_and_load.ipynb)
+# - **Several processes.** [06 collectives](06_collectives_and_ring_all_reduce.ipynb),
+#   [07 multi-worker](07_multi_worker.ipynb), [08 other strategies](08_other_strategies.ipynb),
+#   [09 Horovod](09_horovod.ipynb), [10 large batches](10_large_batch_and_warmup.ipynb),
+#   [11 scaling and profiling](11_scaling_and_profiling.ipynb)
+# - **At scale.** [12 model parallelism](12_model_parallelism.ipynb), [13 fault tolerance](13_fault_tolerance.ipynb),
+#   [14 other frameworks](14_other_frameworks.ipynb), [15 clusters](15_clusters.ipynb)
 #
-# Most chapters have a lab, in which you write the key parts yourself. The end of the chapter links to it. The last lab
-# is the [capstone](../labs/16_capstone/lab.ipynb), about the whole course.
+# Most chapters have a lab, in which you write the key parts yourself and a check says what is wrong. The end of the
+# chapter links to it. The last lab is the [capstone](../labs/16_capstone/lab.ipynb), about the whole course.
 
 # %% [markdown] tags=["slide-table"]
 # ### What to skip
@@ -172,28 +161,28 @@ print(f"the weights differ by up to {np.abs(wrong - serial).max() / np.abs(seria
 # %% [markdown]
 # ## How to work through it
 #
-# In a browser: `make lab` opens JupyterLab on your own copy of this notebook, in the folder `work`. It listens on this
-# machine only. Run the cells from top to bottom with Shift+Enter. `.venv/bin/distlab lab --fresh 00` gives you the
-# notebook back as it was, and keeps yours under another name.
+# `make lab` opens JupyterLab on your own copy of this chapter, in the folder `work`. Run the cells from top to bottom
+# with Shift+Enter. `.venv/bin/distlab lab --fresh 00` gives you the chapter back as it was, and keeps yours under
+# another name. `make progress` shows which cells have run and which exercises are solved.
 #
-# Without a browser: `make execute` runs every notebook in a fresh kernel, writes pages to `build/html` and times to
-# `build/report.json`. It passes parameters on:
+# Without a browser, `make execute` runs every chapter in a fresh kernel, and passes parameters on:
 #
 #     make execute ONLY=01 DATASET=mnist EPOCHS=5 WORKERS=4
 #
-# **The parameters cell** is the second cell of every chapter. `make execute` adds a cell with your values after it. In
-# JupyterLab, edit the parameters cell and run everything again (menu Kernel, "Restart Kernel and Run All Cells").
+# **The parameters cell** is the first code cell of every chapter. In JupyterLab, edit it and run everything again (menu
+# Kernel, "Restart Kernel and Run All Cells"); `make execute` adds a cell with your values after it.
 
 # %% [markdown]
-# **Predict.** Each measurement starts with a question. Write your guess down: a wrong guess that you remember teaches
-# more than a right number that you have read. The text afterwards explains what a simple guess misses.
+# **Predictions.** Each measurement that matters begins with a question. Write your guess down: a wrong guess that you
+# remember teaches more than a right number that you have read. In JupyterLab the answer appears when you run the cell;
+# on the course's site it waits for your guess.
 #
-# **Folded code.** Code that only draws is folded in some chapters. In JupyterLab click on the three dots to see it.
+# **Folded code.** Cells that only import or draw are folded. In JupyterLab click on the three dots to see one.
 
 # %% [markdown] tags=["slide-quiz"]
-# **Questions** with folded answers look like this. Choose an answer before you open it.
+# **Questions** look like this. Choose an answer before you open the comment on each.
 #
-# **Question.** You have run a notebook, change `workers = 2` to 4 in its parameters cell and run that cell. How many
+# **Question.** You have run a chapter, change `workers = 2` to 4 in its parameters cell and run that cell. How many
 # devices do the cells below now use?
 #
 # 1. Four, as in a spreadsheet.
@@ -211,20 +200,19 @@ print(f"the weights differ by up to {np.abs(wrong - serial).max() / np.abs(seria
 # %% [markdown]
 # ### Outputs that vary
 #
-# The notebooks are stored with outputs, and tests run them again and compare. A time, or the number of your cores,
-# differs from machine to machine. Cells that show such things have the tag `varies` (the gear wheels at the top right
-# of JupyterLab show a cell's tags), and their outputs are not compared. With the parameters unchanged and fewer than
-# two GPUs, all other outputs must be the same on your machine, up to the number after "largest difference", since
-# rounding depends on the processor. If one is not, you have found a mistake, yours or ours.
-#
-# Some measurements end with a sentence that the code writes from the numbers. On another machine it may say something
-# else; the text names what decides.
+# The chapters are stored with outputs, and tests run them again and compare. A time, or the number of your cores,
+# differs from machine to machine. Cells that show such things have the tag `varies`, and are not compared. With the
+# parameters unchanged and fewer than two GPUs, all other outputs must be the same on your machine, up to the number
+# after "largest difference", since rounding depends on the processor. If one is not, you have found a mistake, yours
+# or ours. Some measurements end with a sentence that the code writes from the numbers: on another machine it may say
+# something else.
 
-# %%
-from distlab import data, devices, metrics, quizzes  # the course's library: data, launching, measuring, drawing
+# %% jupyter={"source_hidden": true}
+from distlab import data, devices, metrics, quizzes  # the course's library
 from course_tools.setup import doctor
 
 import os
+from functools import partial
 
 from IPython.display import Markdown
 
@@ -234,13 +222,13 @@ print(data.describe(dataset))
 # ## Which Keras
 #
 # There are two. Keras 3 is the newer one; **legacy Keras** is Keras 2, maintained as the package `tf-keras`. The course
-# uses legacy Keras: with TensorFlow 2.21, `Model.fit` of Keras 3 fails with three tools of this course: with
-# `MultiWorkerMirroredStrategy` in two processes, with `ParameterServerStrategy` and with Horovod's
-# `DistributedOptimizer`. [Chapter 08](08_other_strategies.ipynb) measures it and shows what to do with Keras 3.
+# uses legacy Keras: with TensorFlow 2.21, `Model.fit` of Keras 3 fails with `MultiWorkerMirroredStrategy` in two
+# processes, with `ParameterServerStrategy` and with Horovod's `DistributedOptimizer`.
+# [Chapter 08](08_other_strategies.ipynb) measures it and shows what to do with Keras 3.
 #
-# `tf.keras` is legacy Keras if the variable `TF_USE_LEGACY_KERAS` is 1 when TensorFlow starts. In the course's
-# environment it is. In another one, set it or write `import distlab` before `import tensorflow`. A plain `import keras`
-# still imports Keras 3: use `tf.keras`.
+# `tf.keras` is legacy Keras if the variable `TF_USE_LEGACY_KERAS` is 1 when TensorFlow starts, as it is in the course's
+# environment. In another one, set it or write `import distlab` before `import tensorflow`. A plain `import keras` still
+# imports Keras 3: use `tf.keras`.
 
 # %%
 print("TF_USE_LEGACY_KERAS =", os.environ["TF_USE_LEGACY_KERAS"])
@@ -276,8 +264,7 @@ print(f"{devices.cores()} cores, {devices.memory_gib():.1f} GiB of memory")
 # mlx5_0  SYS  SYS  SYS  SYS  PHB  PHB  PHB  PHB    X
 # ```
 #
-# On an H100 server with NVSwitch every entry between two GPUs is `NV18`. `devices.topology()` runs the command here, or
-# describes the processor.
+# On an H100 server with NVSwitch every entry between two GPUs is `NV18`. And here:
 
 # %% tags=["varies"]
 print(devices.topology())
@@ -301,8 +288,9 @@ print(devices.topology())
 # **Predict.** How long does it take to move 100 MB inside this machine's memory, and over Ethernet with 1 Gbit/s?
 
 # %% tags=["varies", "slide-output"]
-gradients, received = np.ones(25_000_000, np.float32), np.empty(25_000_000, np.float32)
-copying = min(metrics.median_seconds(lambda: np.copyto(received, gradients), repeats=1) for _ in range(5))
+gradients, received = np.ones((2, 25_000_000), np.float32)
+copy = partial(np.copyto, received, gradients)
+copying = min(metrics.median_seconds(copy, repeats=1) for _ in range(5))
 links = {  # bytes per second in one direction, from data sheets
     "NVLink 4, the 18 links of one H100": 450e9,
     "PCIe 5.0, 16 lanes": 63e9,
@@ -340,8 +328,9 @@ for number, device in enumerate(tf.config.list_logical_devices("CPU")):
 # **Predict.** What happens if you ask for one more device now?
 
 # %% tags=["slide-output"]
+one_more = [*configurations, tf.config.LogicalDeviceConfiguration()]
 try:
-    tf.config.set_logical_device_configuration(processor, [tf.config.LogicalDeviceConfiguration()] * (workers + 1))
+    tf.config.set_logical_device_configuration(processor, one_more)
 except RuntimeError as error:
     print("RuntimeError:", str(error).splitlines()[0])
 print("logical devices:", len(tf.config.list_logical_devices("CPU")))
@@ -379,13 +368,9 @@ rows = doctor.examine()
 print(doctor.table([row for row in rows if row.ok or row.needed]))
 
 # %% [markdown]
-# Without MNIST the notebooks use `digits`, without a GPU logical devices, and without a C++ compiler the Horovod
-# chapters are skipped with that reason. MPI and Gloo carry Horovod's messages (chapter 09). If the last line says that
-# the course cannot run here yet, follow the lines "fix" and run `make doctor` again; `docs/troubleshooting.md` has
-# more.
-#
-# When you have worked on some chapters, `make progress` shows which cells of your copy have run and which exercises are
-# solved.
+# Without MNIST the chapters use `digits`, without a GPU logical devices, and without a C++ compiler the Horovod
+# chapters are skipped with that reason. If the last line says that the course cannot run here yet, follow the lines
+# "fix" and run `make doctor` again; [troubleshooting](../docs/troubleshooting.md) has more.
 
 # %% [markdown]
 # ## Quiz
@@ -398,7 +383,7 @@ quizzes.ask("00")
 # %% [markdown]
 # ## Recap
 #
-# - Training divided over devices equals the serial one to 1e-5. Equal weights prove it; accuracy does not reveal a
+# - Training divided over devices equals the serial one to 1e-5. The weights show it; accuracy does not reveal a
 #   doubled gradient.
 # - The course has sixteen chapters, and a path for each kind of reader.
 # - With the parameters unchanged and fewer than two GPUs, every output without the tag `varies` is the same, up to

@@ -32,7 +32,7 @@ dataset = "digits"  # digits, mnist or fashion_mnist; 1,280 images are used
 epochs = 1  # not used in this chapter: its runs have a fixed number of gradients
 workers = 2  # replicas in section 2; real workers in sections 1, 3 and 4, where 2 or 3 are started
 
-# %%
+# %% jupyter={"source_hidden": true}
 import distlab  # first: it selects tf-keras, which must happen before TensorFlow is imported
 
 import json

@@ -44,7 +44,7 @@ dataset = "digits"  # digits, mnist or fashion_mnist; at most 1,280 images are u
 epochs = 1  # of the runs in sections 4 and 6
 workers = 2  # ranks that run cells: 2, or 4 for 4 and more; the proof has 2 and 4 ranks
 
-# %%
+# %% jupyter={"source_hidden": true}
 import distlab  # first: it selects tf-keras, which must happen before TensorFlow is imported
 
 import tempfile

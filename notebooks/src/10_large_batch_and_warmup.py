@@ -32,7 +32,7 @@ dataset = "digits"  # digits, mnist or fashion_mnist; 8,000 training images at m
 epochs = 6  # of each run in sections 4 and 5, at least 5
 workers = 8  # not used in this chapter: its experiment is about eight Horovod ranks
 
-# %%
+# %% jupyter={"source_hidden": true}
 import distlab  # first: it selects tf-keras, which must happen before TensorFlow is imported
 
 import math

@@ -32,7 +32,7 @@ dataset = "digits"  # digits, mnist or fashion_mnist; 5,000 images of it are tra
 epochs = 3  # of the profiled training; the first one is the warm-up
 workers = 8  # the most ranks that are measured, 2 to 8
 
-# %%
+# %% jupyter={"source_hidden": true}
 import distlab  # first, as in every chapter; TensorFlow itself runs in child processes here
 
 import re

@@ -33,7 +33,7 @@ dataset = "digits"  # digits, mnist or fashion_mnist
 epochs = 1  # not used in this chapter: every run has a fixed number of steps, so that weights can be compared
 workers = 4  # ranks in sections 4 and 5, at least 2
 
-# %%
+# %% jupyter={"source_hidden": true}
 import distlab  # first: it selects tf-keras, which must happen before TensorFlow is imported
 
 import argparse

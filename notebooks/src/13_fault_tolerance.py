@@ -33,7 +33,7 @@ dataset = "digits"  # digits, mnist or fashion_mnist; 960 images at most are tra
 epochs = 2  # of the jobs in sections 1, 2, 5, 6 and 7; 12 steps each
 workers = 2  # section 3 has as many ranks, but 3 or more; the TensorFlow jobs have 2 workers, enough for one to die
 
-# %%
+# %% jupyter={"source_hidden": true}
 import distlab  # first: it selects tf-keras, which must happen before TensorFlow is imported
 
 import argparse

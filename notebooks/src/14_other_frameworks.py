@@ -33,7 +33,7 @@ dataset = "digits"  # digits, mnist or fashion_mnist; 960 images are trained on
 epochs = 1  # not used in this chapter: every run has 20 steps, so that weights can be compared
 workers = 2  # ranks of each job: 2, or 4 if this is 4 or more; always 2 on Ray
 
-# %%
+# %% jupyter={"source_hidden": true}
 import distlab  # first: it selects tf-keras, which must happen before TensorFlow is imported
 
 import sys

@@ -1,7 +1,7 @@
 """What is written into README and docs by a program: `distlab map` brings all of it up to date.
 
-In the README the notebooks and labs, in docs/teaching.md how long everything takes and schedules, in docs/sources.md
-the published numbers, and docs/commands.md.
+In the README the chapters with their labs, in docs/teaching.md how long everything takes and schedules, in
+docs/sources.md the published numbers, and docs/commands.md.
 """
 
 import json
@@ -15,7 +15,7 @@ from nbformat import NotebookNode
 
 from course_tools import __main__ as cli
 from course_tools.html_pages import title_of
-from course_tools.site.chapters import chapter_notebooks
+from course_tools.site.chapters import chapter_notebooks, part_of
 from distlab.runtime import tables
 from distlab.runtime.errors import PlainError
 
@@ -25,7 +25,6 @@ README, TEACHING, SOURCES, COMMANDS = (
 )
 REPORT = Path("build/report.json")
 BEGIN, END = "<!-- course map: written by `make map` -->", "<!-- end of the course map -->"
-BEGIN_LABS, END_LABS = "<!-- labs: written by `make map` -->", "<!-- end of the labs -->"
 BEGIN_MINUTES, END_MINUTES = "<!-- minutes: written by `make map` -->", "<!-- end of the minutes -->"
 BEGIN_SCHEDULES, END_SCHEDULES = "<!-- schedules: written by `make map` -->", "<!-- end of the schedules -->"
 
@@ -111,8 +110,7 @@ def write() -> None:
             f"{REPORT} is of another run; run `make execute` for all notebooks without options first."
         )
     texts = {
-        (README, BEGIN, END): notebooks_table(course, seconds),
-        (README, BEGIN_LABS, END_LABS): labs_table(labs),
+        (README, BEGIN, END): chapters_and_labs(course, labs),
         (TEACHING, BEGIN_MINUTES, END_MINUTES): minutes_table(course, labs, seconds),
         (TEACHING, BEGIN_SCHEDULES, END_SCHEDULES): schedules(minutes_of(course), minutes_of(labs)),
         (SOURCES, source_tables.BEGIN, source_tables.END): source_tables.published_numbers(),
@@ -173,23 +171,19 @@ def _entry(file: Path) -> Entry:
     return Entry(file, title_of(notebook), " ".join(goal[1].split()) + ".", int(minutes[1]))
 
 
-def notebooks_table(course: list[Entry], seconds: dict[str, float]) -> str:
-    """The table of notebooks; `seconds` are those of a run, by name."""
-    header = ["Notebook", "What it answers", "Read, minutes", "Run, seconds"]
-    rows = [
-        (f"[{entry.title}](notebooks/{entry.file.name})", entry.goal, entry.minutes, f"{seconds[entry.file.stem]:.0f}")
-        for entry in course
-    ]
-    return tables.markdown(header, rows, right=(2, 3))
+def chapters_and_labs(course: list[Entry], labs: list[Entry]) -> str:
+    """A heading and a table for each part of the course: chapters with their labs; a lab may have no chapter."""
+    rows: dict[str, list[tuple[object, ...]]] = {}
+    exercises = {lab.chapter: f"{_link(lab)}, {lab.minutes} minutes" for lab in labs}
+    for number, entry in sorted({entry.chapter: entry for entry in [*labs, *course]}.items()):
+        row = _link(entry), entry.goal, entry.minutes, "" if entry in labs else exercises.get(number, "")
+        rows.setdefault(part_of(number), []).append(row)
+    header = ["Chapter", "What you learn to do", "Minutes", "Lab"]
+    return "\n\n".join(f"### {part}\n\n{tables.markdown(header, listed, right=(2,))}" for part, listed in rows.items())
 
 
-def labs_table(labs: list[Entry]) -> str:
-    """The table of labs."""
-    rows = [
-        (f"[{entry.title}](labs/{entry.file.parent.name}/{entry.file.name})", entry.goal, entry.minutes)
-        for entry in labs
-    ]
-    return tables.markdown(["Lab", "What you do", "Minutes"], rows, right=(2,))
+def _link(entry: Entry) -> str:
+    return f"[{entry.title}]({entry.file.as_posix()})"
 
 
 def minutes_table(course: list[Entry], labs: list[Entry], seconds: dict[str, float]) -> str:

@@ -6,8 +6,9 @@ had in the course when it was copied.
 
 The solutions are in a folder beside the labs, each with the programs that it uses, so that a lab's folder has none.
 
-A notebook of the copy says which Python it is for, so that JupyterLab changes nothing when it opens one, and has
-nothing to ask when it closes one. A Makefile in each folder where a student may open a terminal calls the course's.
+A chapter of the copy has no outputs, so that nothing answers its predictions before the student does. A notebook says
+which Python it is for, so that JupyterLab changes nothing when it opens one, and has nothing to ask when it closes one.
+A Makefile in each folder where a student may open a terminal calls the course's.
 """
 
 import json
@@ -148,14 +149,16 @@ def _to_get_the_new_one(name: str) -> str:
 
 
 def _content(source: Path, name: str) -> bytes:
-    """What the copy called `name` of a course's file holds: of a lab, links to where solutions and labs are there."""
+    """What the copy called `name` of a file holds: a chapter has no outputs, a lab has links that fit there."""
     content = source.read_bytes()
     if source.suffix != _IPYNB or (notebook := _notebook(content)) is None:
         return content
     notebook["metadata"]["language_info"] = _LANGUAGE
     folder, topic = Path(name).parts[0], Path(name).parts[-2]
-    for cell in notebook.get("cells", []) if folder != "notebooks" else []:
-        if cell["cell_type"] == "markdown":
+    for cell in notebook.get("cells", []):
+        if folder == "notebooks" and cell["cell_type"] == "code":
+            cell.update(outputs=[], execution_count=None)
+        elif folder != "notebooks" and cell["cell_type"] == "markdown":
             link = f"in [solution.ipynb](../../solutions/{topic}/solution.ipynb)"
             text = _TO_SOLUTION.sub(link, "".join(cell["source"]))
             if folder == "solutions":

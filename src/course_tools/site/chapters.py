@@ -5,6 +5,8 @@ import re
 from contextlib import suppress
 from pathlib import Path
 
+# The parts of the course, by the number of their first chapter.
+PARTS = {"00": "One process", "06": "Several processes", "12": "At scale"}
 _NAME = re.compile(r"\d\d_\w+")
 
 
@@ -16,6 +18,11 @@ def is_chapter(file: Path) -> bool:
 def chapter_notebooks(folder: Path) -> list[Path]:
     """The notebooks of a folder that are chapters, in the order of the course."""
     return sorted(file for file in folder.glob("*.ipynb") if is_chapter(file))
+
+
+def part_of(name: str) -> str:
+    """The part of the course that a chapter or lab belongs to, by its name, which begins with two digits."""
+    return PARTS[max(first for first in PARTS if first <= name)]
 
 
 def copies(folder: Path) -> list[Path]:

@@ -1,10 +1,14 @@
 """What Sphinx calls while it builds the site: the reference is listed, notebooks are changed as they are read.
 
-Formulas become MathML, which browsers draw themselves; pictures get their size and their text.
+Formulas become MathML, which browsers draw themselves; pictures get their size and their text; a chapter's header and
+the paragraphs that begin with a word such as **Predict.** get the classes of their cards. The words of all pages go
+into a file, from which the page of the search takes the line around what it has found.
 """
 
+import json
 import re
 from html import unescape
+from itertools import takewhile
 from pathlib import Path
 
 import nbformat
@@ -20,7 +24,9 @@ LABEL = re.compile(r'<svg[^>]*? aria-label="([^"]*)"', re.DOTALL)
 SIZE = re.compile(r'<svg[^>]*? width="([\d.]+)pt" height="([\d.]+)pt"', re.DOTALL)
 # Code, emphasis and links of Markdown, which a hover text cannot show.
 MARKUP = re.compile(r"[`*$]|\[([^\]]*)\]\([^)]*\)")
-PIXELS_PER_POINT = 4 / 3
+PIXELS_PER_POINT = 1.6  # a figure of 7.2 inches fills the column, and its text of 8 points has 12.8 pixels
+HEADER = "Goal.", "Time.", "Before this.", "Questions.", "Hardware.", "How it works."
+CARDS = {"Predict.": "predict", "Pitfall.": "pitfall"}
 
 
 def setup(application: Sphinx) -> dict[str, bool]:
@@ -30,6 +36,8 @@ def setup(application: Sphinx) -> dict[str, bool]:
     application.connect("builder-inited", _write_reference)
     application.connect("source-read", _read)
     application.connect("doctree-read", _describe_pictures)
+    application.connect("doctree-read", _make_cards)
+    application.connect("build-finished", _write_words)
     application.connect("autodoc-skip-member", reference.leave_out_fields)
     application.connect("autodoc-process-signature", reference.with_array_like)
     application.connect("autodoc-process-docstring", reference.as_markup)
@@ -62,13 +70,9 @@ def _hover_text(meaning: str) -> str:
 
 
 def _describe_pictures(application: Sphinx, document: nodes.document) -> None:
-    """Give each picture its size, and if it has no text the description that is in its SVG.
-
-    A picture is loaded when the reader comes near; with its size known, the text does not move then.
-    """
+    """Give each picture its size, and if it has no text the description that is in its SVG."""
     for picture in document.findall(nodes.image):
         file = Path(application.srcdir) / picture["uri"]
-        picture["loading"] = "lazy"
         if file.suffix != ".svg" or not file.is_file():
             continue
         svg = file.read_text()
@@ -76,6 +80,30 @@ def _describe_pictures(application: Sphinx, document: nodes.document) -> None:
             picture["alt"] = unescape(label[1])
         if size := SIZE.search(svg):
             picture["width"], picture["height"] = (str(round(float(each) * PIXELS_PER_POINT)) for each in size.groups())
+
+
+def _make_cards(application: Sphinx, document: nodes.document) -> None:
+    """Mark the paragraphs that are cards, and make one card of what a chapter or lab says under its title."""
+    for bold in [*document.findall(nodes.strong)]:
+        paragraph, page = bold.parent, bold.parent.parent
+        if name := CARDS.get(bold.astext()):
+            paragraph["classes"].append(name)
+        elif bold.astext() == "Goal.":
+            start = page.index(paragraph)
+            texts = [
+                *takewhile(lambda node: node.tagname == "bullet_list" or node.astext().startswith(HEADER), page[start:])
+            ]
+            page[start : start + len(texts)] = [nodes.container("", *texts, classes=["goal-card"])]
+
+
+def _write_words(application: Sphinx, error: Exception | None) -> None:
+    """Write the text of each page, without code, for the search: a page opened as a file can fetch no other page."""
+    if error is None:
+        read = application.env.get_doctree
+        words = {
+            page: [each.astext() for each in read(page).findall(nodes.paragraph)] for page in application.env.found_docs
+        }
+        (Path(application.outdir) / "_static" / "words.js").write_text(f"courseWords({json.dumps(words)});\n")
 
 
 def _inline_formula(translator: HTML5Translator, node: nodes.math) -> None:

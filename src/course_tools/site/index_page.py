@@ -1,55 +1,46 @@
-"""The first page of the site: what the README says of the course, its map, and the order of all pages."""
+"""The first page of the site, which is the README with the order of all pages, and two that are made for the site.
+
+`maintain.md` leads to what only those who change the course need; `last_run.md` says how `make execute` ended.
+"""
 
 import json
 import re
 from collections.abc import Sequence
+from itertools import groupby
 from pathlib import Path
 
+from course_tools.site.chapters import part_of
 from distlab.runtime import tables
-from distlab.runtime.errors import PlainError
 
-README_SECTIONS = ("Two commands", "The course", "Labs", "When something fails", "Licence")
 COMMENT = re.compile(r"<!--.*?-->\n?", re.DOTALL)
-# In the order in which a student needs them; others follow.
-HANDBOOKS = ("glossary", "troubleshooting", "sources", "clusters", "teaching")
+HANDBOOKS = {
+    "Help": ("troubleshooting", "glossary", "clusters", "sources", "commands"),
+    "Teach": ("teaching", "mistakes"),
+}
 
 
-class NoSection(PlainError, ValueError):
-    """The README lacks a section that the first page shows."""
+def pages(course: Path, files: Sequence[Path], report: Path | None = None) -> dict[str, str]:
+    """The pages in Markdown, by the names of their files.
 
-
-def text(course: Path, files: Sequence[Path], report: Path | None = None) -> str:
-    """The first page in Markdown: sections of the README, and the tables of contents that order the pages.
-
-    files: the site's source files, relative to the course's folder.  report: `report.json` of a run, whose times are
-    added if it is there.
-
-    Raises NoSection.
+    files: the site's source files, relative to the course's folder.  report: `report.json` of a run, if it is there.
     """
-    readme = (course / "README.md").read_text()
-    parts = [readme.split("\n## ", 1)[0], *(_section(readme, title) for title in README_SECTIONS)]
-    if report and report.is_file():
-        parts.insert(1, _times(report))
-    page = COMMENT.sub("", "\n\n".join(part.strip() for part in parts)).replace("](LICENSE)", "](#licence)")
-    handbooks = {file.stem: file for file in files if file.match("docs/*.md")}
-    contents = {
-        "Chapters": [file for file in files if file.match("notebooks/*.ipynb")],
-        "Labs": [file for file in files if file.name == "lab.ipynb"],
-        "Handbooks": [handbooks[name] for name in dict.fromkeys((*HANDBOOKS, *handbooks)) if name in handbooks],
-        "Reference": [Path("reference/index")],
-    }
-    for caption, listed in contents.items():
-        names = [f"/{file.with_suffix('').as_posix()}" for file in listed]
-        page += "\n".join(["\n", "```{toctree}", ":hidden:", f":caption: {caption}", "", *names, "```"])
-    return page + "\n"
+    readme = COMMENT.sub("", (course / "README.md").read_text()).replace("](LICENSE)", "](#licence)")
+    docs = {file.stem: file for file in files if file.match("docs/*.md")}
+    chapters = [file for file in files if file.match("notebooks/*.ipynb")]
+    contents = [_contents(part, [*listed]) for part, listed in groupby(chapters, lambda file: part_of(file.stem))]
+    contents.append(_contents("Labs", [file for file in files if file.name == "lab.ipynb"]))
+    for caption, names in HANDBOOKS.items():
+        contents.append(_contents(caption, [docs.pop(name) for name in names if name in docs]))
+    contents.append(_contents("Maintain", [Path("maintain")]))
+    written = {"last_run": _times(report)} if report and report.is_file() else {}
+    others = [*docs.values(), Path("reference/index"), *map(Path, written)]
+    maintain = "# Maintain the course\n" + _contents("Pages", others).replace(":hidden:\n", "")
+    return {**written, "maintain": maintain, "index": "".join([readme, *contents])}
 
 
-def _section(readme: str, title: str) -> str:
-    """A section with its heading, up to the next heading. Raises NoSection."""
-    match = re.search(rf"^(##+ {re.escape(title)}\n.*?)(?=^##+ |\Z)", readme, re.MULTILINE | re.DOTALL)
-    if match is None:
-        raise NoSection(f"README.md has no section {title!r}, which the first page of the site shows.")
-    return match[1]
+def _contents(caption: str, files: Sequence[Path]) -> str:
+    names = [f"/{file.with_suffix('').as_posix()}" for file in files]
+    return "\n".join(["", "```{toctree}", ":hidden:", f":caption: {caption}", "", *names, "```", ""])
 
 
 def _times(report: Path) -> str:
@@ -59,4 +50,4 @@ def _times(report: Path) -> str:
         link = f"[{row['notebook']}](notebooks/{row['notebook']}.ipynb)"
         rows.append((link, row["status"], f"{row['seconds']:.0f}", f"{row['peak_memory_mib']:,.0f}"))
     table = tables.markdown(["Notebook", "Status", "Seconds", "Memory, MiB"], rows, right=(2, 3))
-    return f"## The last run on this machine\n\n{table}"
+    return f"# The last run on this machine\n\n{table}"

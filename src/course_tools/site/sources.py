@@ -24,8 +24,7 @@ class NoCourse(PlainError, ValueError):
 def gather(course: Path, folder: Path, executed: Path | None, solutions: bool) -> list[str]:
     """Copy what the site is made of to `folder`; returns a sentence for each notebook that cannot be read.
 
-    `executed` and `solutions` are those of `build.build`. Raises NoCourse, and index_page.NoSection for a README
-    without the map of the course.
+    `executed` and `solutions` are those of `build.build`. Raises NoCourse.
     """
     notebooks = chapter_notebooks(course / "notebooks")
     if not notebooks:
@@ -43,7 +42,8 @@ def gather(course: Path, folder: Path, executed: Path | None, solutions: bool) -
             shutil.copyfile(newest_run(file, executed) or file, folder / name)
         names.append(name)
     report = executed.with_name("report.json") if executed else None
-    (folder / "index.md").write_text(index_page.text(course, sorted(names), report))
+    for page, text in index_page.pages(course, sorted(names), report).items():
+        (folder / f"{page}.md").write_text(text)
     return problems
 
 

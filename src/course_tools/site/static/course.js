@@ -1,4 +1,5 @@
-// Quizzes that mark themselves, and regions that scroll and can be reached by keyboard.
+// Outputs that wait for a guess, quizzes that mark themselves, pictures to enlarge, the line around what a search has
+// found, and regions that scroll and can be reached by keyboard.
 "use strict";
 
 (() => {
@@ -6,6 +7,41 @@
     const made = Object.assign(document.createElement(name), properties);
     made.append(...children);
     return made;
+  };
+
+  // Predictions: the next output, and those of the cells right after it, wait for a guess.
+
+  const outputsAfter = (card) => {
+    const outputs = [];
+    let part = card;
+    while (part.parentElement.tagName !== "SECTION") part = part.parentElement;
+    while ((part = part.nextElementSibling) && !part.matches("section, .predict")) {
+      const output = part.matches(".cell") && part.querySelector(".cell_output");
+      if (output) outputs.push(output);
+      else if (outputs.length && !part.matches(".cell")) break;
+    }
+    return outputs;
+  };
+
+  const makePrediction = (card) => {
+    const outputs = outputsAfter(card);
+    if (!outputs.length) return;
+    const guess = element("input", { type: "text", required: true, autocomplete: "off" });
+    const show = element("button", { type: "button", textContent: "Show" });
+    const form = element("form", { className: "guess" }, element("label", {}, "Your guess ", guess), element("button", { textContent: "Compare" }), show);
+    const open = (said) => {
+      outputs.forEach((output) => output.classList.remove("is-waiting"));
+      const status = element("span", { className: "guess", tabIndex: -1 }, ...said, "The output is below.");
+      form.replaceWith(status);
+      status.focus();
+    };
+    form.addEventListener("submit", (event) => {
+      event.preventDefault();
+      open(["Your guess: ", element("b", { textContent: guess.value }), ". "]);
+    });
+    show.addEventListener("click", () => open([]));
+    outputs.forEach((output) => output.classList.add("is-waiting"));
+    card.append(form);
   };
 
   // Quizzes
@@ -41,6 +77,40 @@
     answer.before(feedback);
   };
 
+  // A picture that is shown smaller than it was drawn leads to itself.
+  const makeLarge = (picture) => {
+    if (picture.closest("a") || picture.clientWidth >= Number(picture.getAttribute("width"))) return;
+    const link = element("a", { href: picture.src, title: "Enlarge the picture" });
+    picture.replaceWith(link);
+    link.append(picture);
+  };
+
+  // Under each page that the search has found: the line with the most of the words.
+  const makeSearch = (results) => {
+    const query = new URLSearchParams(window.location.search).get("q")?.trim().toLowerCase();
+    if (!query) return;
+    const literal = (text) => text.replace(/[.*+?^${}()|[\]\\/]/g, "\\$&");
+    const terms = query.split(/\s+/).map(literal);
+    const found = new RegExp(`(${[literal(query), ...terms].join("|")})`, "iu");
+    const worth = (line) => terms.filter((term) => new RegExp(term, "iu").test(line)).length + line.toLowerCase().includes(query);
+    window.courseWords = (words) => {
+      const addLine = (item) => {
+        item.classList.add("has-line");
+        const lines = words[item.querySelector("a").getAttribute("href").split(".html")[0]] || [];
+        const line = lines.reduce((best, each) => (worth(each) > worth(best) ? each : best), "").replace(/\s+/g, " ");
+        if (!line || item.matches(".kind-object")) return;
+        const start = Math.max(0, line.lastIndexOf(" ", line.search(found) - 60));
+        const end = (line.indexOf(" ", start + 200) + 1 || line.length + 1) - 1;
+        const parts = `${start ? "…" : ""}${line.slice(start, end)}${end < line.length ? " …" : ""}`.split(found);
+        item.append(element("p", {}, ...parts.map((part, index) => (index % 2 ? element("mark", { textContent: part }) : part))));
+      };
+      const add = () => results.querySelectorAll("li:not(.has-line)").forEach(addLine);
+      new MutationObserver(add).observe(results, { childList: true, subtree: true });
+      add();
+    };
+    document.head.append(element("script", { src: "_static/words.js" }));
+  };
+
   // What scrolls can be scrolled by keyboard, and nothing else is a stop of the Tab key; whenever its width changes.
   const scrolling = new ResizeObserver((changes) => {
     changes.forEach(({ target }) => {
@@ -50,7 +120,14 @@
   });
 
   document.addEventListener("DOMContentLoaded", () => {
+    document.querySelectorAll(".bd-article img").forEach(makeLarge);
+    document.querySelectorAll(".predict").forEach(makePrediction);
     document.querySelectorAll(".quiz").forEach(makeQuiz);
+    document.querySelectorAll("#search-results").forEach(makeSearch);
+    // The words on them are their name.
+    document
+      .querySelectorAll(".search-button-field, .cell summary")
+      .forEach((part) => part.removeAttribute("aria-label"));
     // The theme gives the switches of its sidebar no name.
     document.querySelectorAll(".bd-sidebar details > summary").forEach((summary) => {
       const link = summary.closest("li").querySelector("a");
