@@ -27,7 +27,7 @@ ALL = os.environ.get("MUTANTS") == "all"
 SECONDS = 1.0  # for a mutant that never ends; the check says so
 
 NUMERIC = {
-    "03": ("numbers", "samples_seen"),
+    "03": ("numbers", "diagnose"),
     "04": ("factors", "replica_losses", "with_penalty", "accumulated", "masked_losses"),
     "05": ("numbers_of", "lacks", "housekeeping"),
     "06": ("reduce_scatter", "all_gather", "ring_all_reduce", "halving_doubling_all_reduce"),
