@@ -65,6 +65,7 @@ NUMBER_FORMULAS = {
     },
     STEPS: {
         "images // global_batch_size": "the images that do not fill a batch are trained on too.",
+        "images / global_batch_size": "there are only whole steps. Who trains on the images that do not fill a batch?",
         "images // global_batch_size + 1": "if nothing is left over, there is no further batch.",
         "-(-images // per_replica)": "in one step every replica uses one batch, all at the same time.",
         "images // per_replica": (
@@ -74,6 +75,7 @@ NUMBER_FORMULAS = {
     },
     UPDATES: {
         "steps_per_epoch": "that is one epoch.",
+        "images / global_batch_size * epochs": "there are only whole steps in each epoch.",
         "updates * replicas": "the replicas make each update together, so it counts once.",
         "images // global_batch_size * epochs": (
             "each epoch has one step more, for the images that do not fill a batch."
@@ -242,7 +244,14 @@ def hint_on_rates(training: MirroredTraining, rate: float, warm_up: int, of_one_
             f"The warm-up takes {of_one_replica} steps, and an epoch has {warm_up}. For which batch size are they "
             "counted?",
         ),
-        (are([scaled] * steps) or are([rate] * steps), "It does not grow in the first epoch. Who calls the callback?"),
+        (
+            are([scaled] * steps) or are([rate] * steps),
+            "It does not grow in the first epoch. Does `fit` get the callback, and for how many steps?",
+        ),
+        (
+            are(rates_of(scaled, warm_up - 1, steps)),
+            "The warm-up is a step too short: the images that do not fill a batch make a step too.",
+        ),
         (are(rates_of(scaled * replicas, warm_up)), "It is multiplied by the number of replicas twice."),
         (are(rates_of(rate / replicas, warm_up)), "It is divided by the number of replicas. Is the batch smaller?"),
         (True, f"{begins}, … Which should step 1 have, and which the last step of the first epoch?"),
@@ -334,18 +343,20 @@ def divided(size: int, replicas: int) -> list[int]:
 def recorded(generator: np.random.Generator, fault: str, steps: float, replicas: int, **changes: Any) -> OfPart:
     """What a run of so many full steps writes down that has this fault and no other.
 
-    changes: size, the batch size instead of the global one; factor, of the step; single, the variables without copies.
+    changes: size, the batch size instead of the global one; factor, of the step; single, the variables without copies;
+    scale, of all gradients.
     """
     per_replica = int(generator.integers(7, 13)) if replicas > 1 else 8
     intended = per_replica * replicas
     images = int(steps * intended)
     size = changes.get("size", lambda per_replica: intended)(per_replica)
     starts = range(0, images - size + 1 if fault == "rest" else images, size)
-    before, gradient = generator.uniform(-1, 1, 4), generator.uniform(0.05, 0.2, 4) * generator.choice([-1, 1], 4)
-    serial = before - gradient
-    moved = gradient * changes.get("factor", 1) + (generator.uniform(-0.05, 0.05, 4) if fault == "batch" else 0)
-    own = generator.uniform(-0.04, 0.04, (replicas, 4)) if fault == "apart" else np.zeros((replicas, 4))
-    own -= own.mean(axis=0)  # the replicas' mean is the serial run's step
+    scale = changes.get("scale", 1) * np.array([0, 1, 1, 1])  # one weight of a unit that no image activates
+    before = generator.uniform(-1, 1, 4)
+    gradient = scale * generator.uniform(0.1, 0.15, 4) * generator.choice([-1, 1], 4)
+    other_images = scale * generator.uniform(0.01, 0.05, 4) * (fault == "batch")
+    moved = gradient * changes.get("factor", 1) + other_images
+    own = scale * np.linspace(-0.04, 0.04, replicas)[:, None] * (fault == "apart")  # its mean is 0
     single = changes.get("single", ())
     return OfPart(
         fault,
@@ -357,7 +368,7 @@ def recorded(generator: np.random.Generator, fault: str, steps: float, replicas:
             "parts": [divided(min(size, images - start), replicas) for start in starts],
             "before": before,
             "after": list(before - moved + own)[: 1 if single == NAMES else replicas],
-            "serial": serial + generator.choice([-1, 1], 4) * generator.uniform(1e-7, 3e-6, 4),
+            "serial": before - gradient + np.array([8e-6, 1e-6, -1e-6, 3e-8]),
         },
     )
 
@@ -375,8 +386,9 @@ def runs(generator: np.random.Generator) -> list[OfPart]:
         run("batch", 4, 4, size=lambda per_replica: 2 * per_replica),
         run("batch", 6.3, 2, size=lambda per_replica: 4 * per_replica),
         *(run("rest", steps, replicas) for steps, replicas in ((3.6, 2), (1.4, 4))),
-        *(run("apart", steps, replicas) for steps, replicas in ((3.6, 2), (4, 3))),
+        *(run("apart", steps, replicas, scale=scale) for steps, replicas, scale in ((3.6, 2, 1), (4, 3, 2e-4))),
         *(run("step", 3.6, replicas, factor=factor) for replicas, factor in ((2, 2), (2, 1 / 2), (4, 4), (4, 1 / 4))),
+        run("step", 3.6, 2, factor=2, scale=1.2e-4),
     ]
 
 
@@ -407,6 +419,9 @@ COPIES, REPLICAS_EQUAL = 'min(run["copies"].values()) < run["replicas"]', 'not a
 TO_SERIAL, AT_FIRST = 'are_equal(run["after"][0], run["serial"])', "    batches = ["
 STEP_FIRST = f'    if not {TO_SERIAL}:\n        return "step"\n{AT_FIRST}'
 NOT_LONGER = 'np.abs(run["after"][0] - run["before"]).sum() < 1.2 * np.abs(run["serial"] - run["before"]).sum()'
+STEPS_INTENDED = '-(-run["images"] // global_batch(run))'
+COUNTED = "the number of steps cannot tell another batch size from images that were dropped. What can?"
+OTHER_IMAGES = "the first step has other images than the serial one, so the weights differ too. Which entry shows it?"
 TRAINED_REST = "some images do not fill a batch, and that is no fault. Were they trained on?"
 DIAGNOSED = ByPrograms(
     diagnose,
@@ -429,6 +444,15 @@ DIAGNOSED = ByPrograms(
             but((FIRST_BATCH, "batches[0] != global_batch(run)")),
         ),
         Mistake(
+            COUNTED,
+            but((FIRST_BATCH, f"len(batches) > {STEPS_INTENDED}"), (ALL_IMAGES, f"len(batches) < {STEPS_INTENDED}")),
+        ),
+        Mistake(COUNTED, but((FIRST_BATCH, f"len(batches) != {STEPS_INTENDED}"))),
+        Mistake(
+            {"none": "a run without a fault has a name too: which one is in the table?"},
+            but(('return "none" if', "return None if")),
+        ),
+        Mistake(
             "that is the part of one replica. How many images does the whole step have?",
             but(("sum(of_step) for", "of_step[0] for")),
         ),
@@ -444,9 +468,7 @@ DIAGNOSED = ByPrograms(
             {"batch": "this batch is larger than the global one. Is that what was intended?"},
             but(("batches[0] != min", "batches[0] < min")),
         ),
-        Mistake(
-            {"batch": "look at the first step: how many images has it, over all replicas?"}, but((FIRST_BATCH, "False"))
-        ),
+        Mistake({"batch": OTHER_IMAGES}, but((FIRST_BATCH, "False"))),
         Mistake(TRAINED_REST, but((ALL_IMAGES, 'run["images"] % global_batch(run)'))),
         Mistake(TRAINED_REST, but((ALL_IMAGES, "batches[-1] < global_batch(run)"))),
         Mistake(TRAINED_REST, but((ALL_IMAGES, 'len(batches) > run["images"] // global_batch(run)'))),
@@ -460,7 +482,7 @@ DIAGNOSED = ByPrograms(
         ),
         Mistake(
             {
-                "batch": "the weights differ because the first step has other images. Which fault comes first?",
+                "batch": OTHER_IMAGES,
                 "apart": "the replicas' copies differ from each other. Can one gradient, the same for all, do that?",
             },
             but((AT_FIRST, STEP_FIRST)),
@@ -478,7 +500,8 @@ DIAGNOSED = ByPrograms(
             but((TO_SERIAL, NOT_LONGER)),
         ),
         Mistake(
-            {"step": "the copies agree with each other. Do they agree with the serial run?"}, but((TO_SERIAL, "True"))
+            {"step": "the copies agree with each other. Do all weights agree with the serial run, not only some?"},
+            but((TO_SERIAL, "True")),
         ),
     ],
 )

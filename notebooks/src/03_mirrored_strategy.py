@@ -19,10 +19,10 @@
 #
 # **Questions.**
 # - What does the strategy copy, what does it divide, and what do the devices exchange?
-# - What is wrong with the lecture's distributed program, and how does it show?
+# - What is wrong with the lecture's program, and how does it show?
 # - Is the result the same as on one device?
 # - Who sends what to whom in TensorFlow's three reductions?
-# - When is it faster, and why often not here?
+# - When is it faster?
 #
 # **Hardware.** Any machine. With at least `workers` GPUs it runs on those, else on logical CPU devices.
 
@@ -158,9 +158,9 @@ print(f"loss of each epoch:   {', '.join(f'{value:.2f}' for value in history['lo
 print(f"test accuracy:        {accuracy_lecture:.2f}")
 
 # %% [markdown] tags=["slide-takeaway", "slide-quiz"]
-# Such a network usually learns little. The lecture's printout showed it too: accuracy 0.2202 on two GPUs, 0.9778 on
-# one. The loss before training says where to look: an untrained network gives each of 10 classes a probability near
-# 1/10, so its loss must be near $\ln 10 \approx 2.303$.
+# Such a network usually learns little. In the lecture's printout too: accuracy 0.2202 on two GPUs, 0.9778 on one. The
+# loss before training says where to look: an untrained network gives each of 10 classes a probability near 1/10, so its
+# loss must be near $\ln 10 \approx 2.303$.
 #
 # **Question.** The loss before training is far from ln 10. What follows?
 #
@@ -253,8 +253,8 @@ for count in (2, 4):
     several = tf.distribute.MirroredStrategy(names[:count], cross_device_ops=reduction)
     intended = math.ceil(len(images) / (BATCH_SIZE * count))
     seen = images_per_replica(several, lecture_batches)
-    print(f"{count} devices, intended:    {intended} steps an epoch, images: {[BATCH_SIZE] * count}")
-    print(f"{count} devices, the program: {len(lecture_batches)} steps an epoch, images: {seen}")
+    print(f"{count} devices, intended:    {intended} steps, images: {[BATCH_SIZE] * count}")
+    print(f"{count} devices, the program: {len(lecture_batches)} steps, images: {seen}")
 
 # %% [markdown]
 # Each further device makes every share smaller, and the number of steps, each with an all-reduce, stays the same. Eight
@@ -286,8 +286,9 @@ def trained(strategy, batches, dropout: float = 0.0) -> tuple[list, list]:
     return before, model.get_weights()
 
 
-single = tf.distribute.get_strategy()  # the default outside any scope: one replica, no mirroring
-one_image = tf.data.Dataset.from_tensor_slices((images[:1], labels[:1])).batch(global_batch_size)
+single = tf.distribute.get_strategy()  # the default outside any scope: one replica
+one_image = tf.data.Dataset.from_tensor_slices((images[:1], labels[:1]))
+one_image = one_image.batch(global_batch_size)
 before, alone = trained(single, one_image)
 _, mirrored = trained(strategy, one_image)
 steps = [np.linalg.norm(weights[-1] - before[-1]) for weights in (mirrored, alone)]
@@ -337,8 +338,8 @@ print(f"largest difference of the weights with dropout: {difference:.1g}")
 # %% [markdown]
 # ## The all-reduce, and three ways to do it
 #
-# After the backward pass each replica holds its own gradient. An **all-reduce** adds them up and gives every replica
-# the sum. The argument `cross_device_ops` of `MirroredStrategy` chooses how:
+# An **all-reduce** adds the replicas' gradients and gives every replica the sum. The argument `cross_device_ops` of
+# `MirroredStrategy` chooses how:
 #
 # - **`ReductionToOneDevice`**: one device collects, adds, and sends the sum back.
 # - **`HierarchicalCopyAllReduce`**: two groups of devices. Each adds up on one of its devices; one of these two adds
@@ -391,7 +392,7 @@ for name in REDUCTIONS:
     of_device_0 = sum(0 in (message.source, message.destination) for message in sent)
     print(f"{name}: messages: {len(sent)}, to or from device 0: {of_device_0}")
     patterns |= {name: sent} if sent else {}
-text = "One panel per reduction, one row per device, steps to the right, one arrow per message. "
+text = "One panel per reduction, one row per device, one arrow per message, by step. "
 for name, sent in patterns.items():
     text += f"{name}: "
     text += ", ".join(f"{source} to {to} in step {step}" for step, source, to in sent) + ". "
@@ -399,10 +400,10 @@ rows = [f"device {number}" for number in range(len(four))]
 draw.show(draw.exchange(patterns, rows), text)
 
 # %% [markdown] tags=["slide-takeaway"]
-# `ReductionToOneDevice` is simple, but everything passes through device 0: with $p$ devices it handles $2(p-1)$
-# messages, each as large as the gradient, one after the other. `HierarchicalCopyAllReduce` sends the same number of
-# messages in fewer steps, since the groups work at the same time, and most stay inside a group. For `NcclAllReduce` the
-# graph shows none: the exchange happens inside one operation, as a ring or as trees (chapter 06).
+# Under `ReductionToOneDevice` everything passes through device 0: with $p$ devices it handles $2(p-1)$ messages, each
+# as large as the gradient, one after the other. `HierarchicalCopyAllReduce` sends as many messages in fewer steps,
+# since the groups work at the same time. For `NcclAllReduce` the graph shows none: the exchange happens inside one
+# operation, as a ring or as trees.
 
 # %% [markdown]
 # **What the log says.** On two GPUs the lecture's program prints
@@ -444,8 +445,8 @@ for name in REDUCTIONS[:2]:
 
 # %% [markdown] tags=["slide-takeaway"]
 # `HierarchicalCopyAllReduce` makes two groups of $\lfloor p/2 \rfloor$ devices. With an odd number of devices the last
-# one is in no group, and its gradient is lost without an error or a warning: three devices train on two thirds of the
-# data. So almost every chapter of this course compares the parallel run with the serial one.
+# one is in no group, and its gradient is lost without a warning: three devices train on two thirds of the data. So
+# almost every chapter compares the parallel run with the serial one.
 
 # %% [markdown]
 # ## Are all devices busy?
@@ -463,18 +464,18 @@ busy = {}
 for title, used in (("no strategy", single), (TITLE, strategy)):
     moments = profiling.replicas.moments(used, lambda: models.mlp(dropout=0.0), large)
     busy[title] = [
-        [draw.Interval(*step[part : part + 2], PARTS[part]) for step in steps for part in (0, 1)]
+        [draw.Interval(*step[i : i + 2], PARTS[i]) for step in steps for i in (0, 1)]
         for steps in moments
     ]
 draw.show(
     draw.busy(busy, [f"device {number}" for number in range(len(names))]),
     "Two strips over time, one row per device. Without a strategy only device 0 has boxes. "
-    "Under MirroredStrategy each chosen device has boxes for each of 5 steps, the others none.",
+    "Under MirroredStrategy each chosen device has boxes for each step, the others none.",
 )
 together = int(np.sum(moments[..., 0].max(axis=0) < moments[..., 1].min(axis=0)))
 Markdown(
-    f"In {together} of {moments.shape[1]} steps there was a moment at which every chosen device was "
-    "busy with forward and backward."
+    f"In {together} of {moments.shape[1]} steps there was a moment at which every chosen device "
+    "was busy with forward and backward."
 )
 
 # %% [markdown] tags=["slide-takeaway"]
@@ -502,16 +503,15 @@ Markdown(
 PROGRAM = Path("programs/03_mirrored_strategy/one_thread_each.py")
 program, used = programs.module(PROGRAM), {1: single, workers: strategy}
 shared = {size: program.compared(used, per_replica=size) for size in (32, 256)}
-run = launch.alone(PROGRAM, "--devices", workers, "--result", "{result}", show=False)
+run = launch.alone(PROGRAM, "--devices", workers, "--result", "{result}")
 own_thread = {int(count): seconds for count, seconds in run.result.items()}
 
 # %% jupyter={"source_hidden": true} tags=["varies", "slide-output"]
-elapsed = {
-    f"{size} images per replica, all threads": {count: both[count].elapsed for count in both}
-    for size, both in shared.items()
+gains = {
+    f"{size} images per replica, all threads": times[1].elapsed / times[workers].elapsed
+    for size, times in shared.items()
 }
-elapsed["256 images per replica, one thread"] = own_thread
-gains = {name: seconds[1] / seconds[workers] for name, seconds in elapsed.items()}
+gains["256 images per replica, one thread"] = own_thread[1] / own_thread[workers]
 draw.show(
     draw.bars(gains, f"speed-up with {workers} devices (1: as fast as one)"),
     "Speed-up. " + ", ".join(f"{name}: {gain:.2f}" for name, gain in gains.items()),
@@ -520,11 +520,11 @@ _, all_threads, one_thread = gains.values()
 cores = shared[256][1].cpu / shared[256][1].elapsed
 reason = "More processors, more images: that is what GPUs offer"
 if one_thread < 1.1:
-    reason = "There was no gain even so: too few free cores, or other programs used them meanwhile"
+    reason = "No gain even so: there were too few cores, or other programs used them meanwhile"
 Markdown(
-    f"This process may use {devices.cores()} cores, and at the large batch a single device used "
-    f"{cores:.1f} of them. With {workers} devices it was **{all_threads:.2f} ×** as fast, and with one "
-    f"thread per device **{one_thread:.2f} ×**. {reason}."
+    f"This process may use {devices.cores()} cores; at the large batch one device used {cores:.1f} "
+    f"of them. With {workers} devices it was **{all_threads:.2f} ×** as fast, and with one thread "
+    f"per device **{one_thread:.2f} ×**. {reason}."
 )
 
 # %% [markdown] tags=["slide-takeaway"]
@@ -604,8 +604,8 @@ quizzes.ask("03")
 # - A loss far from $\ln 10$ before training means that loss and last layer do not fit.
 # - A `tf.data` pipeline must shuffle for itself.
 # - After 20 SGD steps the weights equal one device's within 1e-5.
-# - The reductions give equal sums by different messages; hierarchical copy is wrong on an odd number of devices.
-# - Logical devices add no core: a gain needs a processor for each replica, and enough work for it in a step.
+# - Hierarchical copy is wrong on an odd number of devices.
+# - A gain needs a processor for each replica, and enough work for it in a step.
 #
 # **Next.** [Lab 03](../labs/03_mirrored_strategy/lab.ipynb), [04 custom loop](04_custom_training_loop.ipynb).
 #

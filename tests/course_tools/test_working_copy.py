@@ -23,7 +23,8 @@ MAKEFILE = 'help check:\n\t@echo "$@ $(LAB) in $(notdir $(CURDIR))"\nwrong:\n\t@
 
 def write_notebook(file: Path, code: str, text: str = "", count: int | None = None) -> None:
     """As `make notebooks` writes it; with a count it was run."""
-    cells = [nbformat.v4.new_code_cell(code, id="cell", execution_count=count)]
+    outputs = [nbformat.v4.new_output("stream", text="answer")] if count else []
+    cells = [nbformat.v4.new_code_cell(code, id="cell", execution_count=count, outputs=outputs)]
     cells = [*([nbformat.v4.new_markdown_cell(text, id="text")] if text else []), *cells]
     notebook = nbformat.v4.new_notebook(cells=cells)
     notebooks.note_cells(notebook)
@@ -41,7 +42,7 @@ def edit(file: Path, before: str, after: str) -> None:
 def course(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A chapter with program, lab and solution, in a folder whose path a shell would not take as it is."""
     folder = tmp_path / "it's a course"
-    write_notebook(folder / NOTEBOOK, "1")
+    write_notebook(folder / NOTEBOOK, "1", count=1)
     write_notebook(folder / LAB, "answer = ...", ON_SOLUTION)
     write_notebook(folder / SOLUTION, "answer = 42", ON_SOLUTION)
     for name, text in {PROGRAM: "print('training')\n", DATA: "{}", "labs/03_topic/lab.py": "# the source\n"}.items():
@@ -76,6 +77,7 @@ def test_notebooks_labs_and_their_programs_are_copied_sources_are_not_and_soluti
 def test_a_copied_notebook_is_as_jupyterlab_would_save_it_and_trusted(copy: Path) -> None:
     notebook = nbformat.read(copy / NOTEBOOK, as_version=4)
     assert notebook.metadata.language_info == IPythonKernel().language_info
+    assert (notebook.cells[0].outputs, notebook.cells[0].execution_count) == ([], None)
     assert NotebookNotary().check_signature(notebook)
 
 

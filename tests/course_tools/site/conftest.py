@@ -7,8 +7,6 @@ import pytest
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
-TITLES = "Two commands", "The course", "When something fails", "Licence"
-SECTIONS = "\n\n".join(f"## {title}\n\nText." for title in TITLES)
 TERM = '<a id="all-reduce"></a>\n**all-reduce** ([01](../notebooks/01_rings.ipynb)): The sum for "every" `rank`.'
 WHERE = "A full solution is\nnext to this file, in [solution.ipynb](solution.ipynb). Then go on."
 
@@ -32,7 +30,7 @@ def course(tmp_path: Path) -> Path:
     lab.cells[1] = code("answer = 42")
     nbformat.write(lab, folder / "labs" / "01_rings" / "solution.ipynb")
     (folder / "docs" / "glossary.md").write_text(f"# Glossary\n\n{TERM}\n")
-    (folder / "README.md").write_text(f"# A course\n\nBegin.\n\n{SECTIONS}\n\n### Labs\n\nText.\n")
+    (folder / "README.md").write_text("# A course\n\nBegin with [this](notebooks/01_rings.ipynb).\n\n## Licence\n\nSee [LICENSE](LICENSE).\n")
     return folder
 
 

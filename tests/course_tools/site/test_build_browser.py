@@ -18,7 +18,7 @@ pytestmark = [
     pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium, chromium-browser or google-chrome on PATH"),
 ]
 ROOT = Path(__file__).parents[3]
-RING = "notebooks/06_collectives_and_ring_all_reduce.html"
+START, RING = "notebooks/00_start_here.html", "notebooks/06_collectives_and_ring_all_reduce.html"
 # They have all that the pages' frame, quizzes, films, folded solutions, signatures and lists of names can show.
 ONE_OF_EACH_KIND = (
     "index.html",
@@ -34,7 +34,7 @@ expect.set_options(timeout=MILLISECONDS)
 CONTENTS = """() => ({
   links: [...document.querySelectorAll("a[href]")].map((link) => link.getAttribute("href")),
   ids: [...document.querySelectorAll("[id], [name]")].flatMap((part) => [part.id, part.getAttribute("name")]),
-  pictures: [...document.querySelectorAll(".bd-article img")].map((picture) => picture.alt && picture.loading
+  pictures: [...document.querySelectorAll(".bd-article img")].map((picture) => picture.alt && picture.loading !== "lazy"
     && picture.getAttribute("width") ? "" : picture.outerHTML.slice(0, 200)).filter(Boolean),
   cut: [...document.querySelectorAll(".bd-article :is(img, svg)")].filter((picture) => {
     const box = picture.getBoundingClientRect();
@@ -133,8 +133,39 @@ def test_everybody_can_use_a_page_of_each_kind(visitor: Visitor, name: str) -> N
 
 
 def test_the_search_finds_a_page_without_a_server(visitor: Visitor) -> None:
-    page = visitor.open("search.html?q=Karp-Flatt")
-    expect(page.locator("#search-results a").filter(has_text="01 Why distribute").first).to_be_visible()
+    page = visitor.open("search.html?q=deadlock")
+    first = page.locator("#search-results li").first
+    expect(first).to_contain_text("06 Collectives")  # chapters come before distlab.simulate.DeadlockError
+    expect(first.locator("p mark").first).to_have_text("deadlock")
+
+
+def test_an_output_waits_for_a_guess_made_by_keyboard_and_stands_on_paper(visitor: Visitor) -> None:
+    page = visitor.open(START)
+    first, second = page.locator(".predict").nth(0), page.locator(".predict").nth(1)
+    outputs = page.locator(".cell_output.is-waiting")
+    output, before = outputs.first.element_handle(), outputs.count()
+    assert before >= 2 and not output.is_visible()
+    page.emulate_media(media="print")
+    assert output.is_visible()
+    page.emulate_media(media="screen")
+    first.get_by_role("textbox", name="Your guess").focus()
+    page.keyboard.press("Enter")  # nothing is typed
+    assert not output.is_visible()
+    page.keyboard.type("no; yes")
+    page.keyboard.press("Enter")
+    expect(first.locator("span.guess")).to_be_focused()
+    expect(first).to_contain_text("Your guess: no; yes.")
+    assert output.is_visible()
+    second.get_by_role("button", name="Show").click()
+    expect(outputs).to_have_count(before - 2)
+
+
+def test_without_a_script_every_output_stands(browser: Browser, site: Path) -> None:
+    page = browser.new_page(java_script_enabled=False)
+    page.goto((site / START).resolve().as_uri())
+    assert page.locator(".predict").count() and page.locator(".cell_output").first.is_visible()
+    expect(page.get_by_role("textbox", name="Your guess")).to_have_count(0)
+    page.context.close()
 
 
 def test_a_quiz_checks_a_choice_made_by_keyboard(visitor: Visitor) -> None:

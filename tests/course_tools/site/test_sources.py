@@ -1,12 +1,14 @@
 """The folder that Sphinx reads: a run takes the place of the committed notebook, what cannot be read is left out."""
 
+import json
 import os
+import re
 from pathlib import Path
 
 import nbformat
 import pytest
 
-from course_tools.site import index_page, sources
+from course_tools.site import sources
 
 NOTEBOOK = Path("notebooks/01_rings.ipynb")
 
@@ -49,9 +51,21 @@ def test_a_damaged_notebook_and_a_copy_have_no_page(course: Path) -> None:
     assert "Copy1" not in (course.parent / "gathered" / "index.md").read_text()
 
 
-def test_a_folder_without_a_course_and_a_readme_without_its_map_are_one_sentence(course: Path) -> None:
+def test_a_folder_without_a_course_is_one_sentence(course: Path) -> None:
     with pytest.raises(sources.NoCourse, match="There is no notebook in"):
         sources.gather(course.parent / "nothing", course.parent / "gathered", None, solutions=True)
-    (course / "README.md").write_text((course / "README.md").read_text().replace("## The course", "## Other"))
-    with pytest.raises(index_page.NoSection, match="no section 'The course'"):
-        sources.gather(course, course.parent / "gathered", None, solutions=True)
+
+
+def test_pages_are_in_order_of_parts_and_readers_and_the_last_run_has_a_page_of_its_own(course: Path) -> None:
+    (course.parent / "executed").mkdir()
+    row = {"notebook": "01_rings", "status": "ok", "seconds": 3.0, "peak_memory_mib": 2000.0}
+    (course.parent / "report.json").write_text(json.dumps({"notebooks": [row]}))
+    gathered = course.parent / "gathered"
+    sources.gather(course, gathered, course.parent / "executed", solutions=True)
+    index, maintain, last = ((gathered / f"{name}.md").read_text() for name in ("index", "maintain", "last_run"))
+    assert re.findall(":caption: (.+)", index) == ["One process", "Labs", "Help", "Teach", "Maintain"]
+    assert re.findall("^/.+", index, re.M) == [
+        "/notebooks/01_rings", "/labs/01_rings/lab", "/docs/glossary", "/maintain"
+    ]
+    assert maintain.startswith("# ") and "\n/last_run\n" in maintain and ":hidden:" not in maintain
+    assert "| [01_rings](notebooks/01_rings.ipynb) | ok | 3 | 2,000 |" in last

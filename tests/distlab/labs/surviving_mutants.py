@@ -11,7 +11,17 @@ SAME_ORDER = "the third order is that of both or of none"
 TIE = "the text leaves open what a fault does at the very moment at which something ends"
 TOLERANCE = "the rounding is less than the 3 % that the text allows"
 
+COPIES_EQUAL = "the copies of a sound run are equal to the last digit, and no difference is exactly that large"
+CHECKED = "that all copies are equal was asked before"
+
 SURVIVORS: dict[tuple[str, str], dict[str, str]] = {
+    ("03", "diagnose"): {
+        "if np.ptp(run['after'], axis=0).max() >= 1e-05:": COPIES_EQUAL,
+        "if np.ptp(run['after'], axis=0).max() > 5e-06:": COPIES_EQUAL,
+        "if np.abs(run['after'][0] - run['serial']).max() >= 1e-05:": "no difference is exactly that large",
+        "if np.abs(run['after'][1] - run['serial']).max() > 1e-05:": CHECKED,
+        "if np.abs(run['after'][-1] - run['serial']).max() > 1e-05:": CHECKED,
+    },
     ("04", "masked_losses"): {
         "return [np.sum(own * mask) / words for own, mask in zip(masks, losses, strict=True)]": PRODUCT,
     },
