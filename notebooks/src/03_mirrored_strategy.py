@@ -101,8 +101,8 @@ print(f"replicas on {kind} devices: {replicas}, test accuracy: {test_accuracy:.2
 # ## What the strategy copies and divides
 #
 # A **replica** is one copy of the model on one device. A variable created inside the scope is a **mirrored variable**:
-# one copy per device under one name. All copies start equal, each replica gets another part of the batch, and all apply
-# the same summed gradient. This is synchronous data parallelism inside one process.
+# one copy per device under one name. All copies start equal, and all apply the same summed gradient. This is
+# synchronous data parallelism inside one process.
 #
 # ![One process with one input pipeline, two replicas with a part of the batch and a copy of each mirrored variable, and
 # an all-reduce that adds their gradients](../figures/03_mirrored_strategy.svg)
@@ -187,7 +187,7 @@ print(f"test accuracy:        {accuracy_lecture:.2f}")
 # Logits need `from_logits=True`, and a softmax the default; the opposite mistake usually does no harm, since Keras
 # finds the softmax, takes its input and warns.
 #
-# The fix is one argument. Everything else stays as it was.
+# The fix is one argument.
 
 
 # %% tags=["varies"]
@@ -347,7 +347,7 @@ print(f"largest difference of the weights with dropout: {difference:.1g}")
 # - **`NcclAllReduce`**: NVIDIA's library **NCCL**, for GPUs only. TensorFlow passes it one tensor per device and
 #   receives the sum.
 #
-# The next cell gives replica 0 a gradient of ones, replica 1 of twos, and so on, and lets four devices add them.
+# Here replica 0 has a gradient of ones, replica 1 of twos, and so on.
 
 
 # %%
@@ -474,14 +474,13 @@ draw.show(
 )
 together = int(np.sum(moments[..., 0].max(axis=0) < moments[..., 1].min(axis=0)))
 Markdown(
-    f"In {together} of {moments.shape[1]} steps there was a moment at which every chosen device "
-    "was busy with forward and backward."
+    f"In {together} of {moments.shape[1]} steps there was a moment at which every chosen "
+    "device was busy with forward and backward."
 )
 
 # %% [markdown] tags=["slide-takeaway"]
 # Each chosen device works in every step, on its own part. No replica can update before the last one has its gradients:
-# the all-reduce is where they meet, and a replica that is late makes all wait. That is what *synchronous* costs. In the
-# white gaps Python starts the next step.
+# the all-reduce is where they meet, and a replica that is late makes all wait. That is what *synchronous* costs.
 
 # %% [markdown] tags=["slide-predict"]
 # ## How fast is it, honestly?
@@ -522,18 +521,18 @@ reason = "More processors, more images: that is what GPUs offer"
 if one_thread < 1.1:
     reason = "No gain even so: there were too few cores, or other programs used them meanwhile"
 Markdown(
-    f"This process may use {devices.cores()} cores; at the large batch one device used {cores:.1f} "
-    f"of them. With {workers} devices it was **{all_threads:.2f} ×** as fast, and with one thread "
-    f"per device **{one_thread:.2f} ×**. {reason}."
+    f"This process may use {devices.cores()} cores; at the large batch one device used "
+    f"{cores:.1f} of them. With {workers} devices it was **{all_threads:.2f} ×** as fast, and "
+    f"with one thread per device **{one_thread:.2f} ×**. {reason}."
 )
 
 # %% [markdown] tags=["slide-takeaway"]
-# The first two cases and the third ask different questions.
+# Logical devices add no core, and one thread per device lets each have its own.
 #
-# - **All threads.** Logical devices add no core, and one device spreads large operations over all cores already. More
-#   replicas only add operations to start and an all-reduce, which weigh most where a step is short: at the small batch.
-# - **One thread.** Now a second device brings a second core, as a second GPU brings a second processor. The all-reduce,
-#   and waiting for the other replica, take their part of the gain.
+# - **All threads.** One device spreads large operations over all cores already. More replicas only add operations to
+#   start and an all-reduce, which weigh most where a step is short: at the small batch.
+# - **One thread.** A second device brings a second core, as a second GPU brings a second processor. The all-reduce and
+#   waiting for the other replica take their part of the gain.
 #
 # Real processors guarantee no gain either: in the CIFAR-10 run of the [OpenHackathons
 # bootcamp](https://github.com/openhackathons-org/gpubootcamp) one A100 does 65,063 images per second, and eight do

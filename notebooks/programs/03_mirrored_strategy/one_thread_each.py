@@ -18,7 +18,7 @@ from distlab import devices, metrics  # before TensorFlow: it selects tf-keras
 import numpy as np
 import tensorflow as tf
 
-IMAGES = 4096
+IMAGES = 2048
 Strategies, Times = Mapping[int, tf.distribute.Strategy], dict[int, metrics.Seconds]
 
 
