@@ -463,10 +463,10 @@ large = large.batch(256 * workers)
 busy = {}
 for title, used in (("no strategy", single), (TITLE, strategy)):
     moments = profiling.replicas.moments(used, lambda: models.mlp(dropout=0.0), large)
-    busy[title] = [
-        [draw.Interval(*step[i : i + 2], PARTS[i]) for step in steps for i in (0, 1)]
-        for steps in moments
-    ]
+    busy[title] = []
+    for steps in moments:
+        pairs = [(step[i : i + 2], PARTS[i]) for step in steps for i in (0, 1)]
+        busy[title].append([draw.Interval(*times, part) for times, part in pairs])
 draw.show(
     draw.busy(busy, [f"device {number}" for number in range(len(names))]),
     "Two strips over time, one row per device. Without a strategy only device 0 has boxes. "
@@ -494,7 +494,7 @@ Markdown(
 #
 #     tf.config.threading.set_intra_op_parallelism_threads(1)
 #
-# The network has four hidden layers of 512 units. The runs take turns, and the medians of five count.
+# The network has four hidden layers of 512 units.
 #
 # **Predict.** By which factor does the number of images per second change in the three cases: 2, 1, or less?
 
