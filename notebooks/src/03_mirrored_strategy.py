@@ -501,7 +501,7 @@ Markdown(
 # %% jupyter={"source_hidden": true} tags=["varies"]
 PROGRAM = Path("programs/03_mirrored_strategy/one_thread_each.py")
 program, used = programs.module(PROGRAM), {1: single, workers: strategy}
-shared = {size: program.compared(used, per_replica=size) for size in (32, 256)}
+shared = {size: program.compared(used, per_replica=size) for size in (32, 512)}
 run = launch.alone(PROGRAM, "--devices", workers, "--result", "{result}")
 own_thread = {int(count): seconds for count, seconds in run.result.items()}
 
@@ -510,13 +510,16 @@ gains = {
     f"{size} images per replica, all threads": times[1].elapsed / times[workers].elapsed
     for size, times in shared.items()
 }
-gains["256 images per replica, one thread"] = own_thread[1] / own_thread[workers]
+gains["512 images per replica, one thread"] = own_thread[1] / own_thread[workers]
 draw.show(
-    draw.bars(gains, f"speed-up with {workers} devices (1: as fast as one)"),
+    draw.bars(
+        {name: 100 * gain for name, gain in gains.items()},
+        f"speed with {workers} devices, in percent of the speed with one",
+    ),
     "Speed-up. " + ", ".join(f"{name}: {gain:.2f}" for name, gain in gains.items()),
 )
 _, all_threads, one_thread = gains.values()
-cores = shared[256][1].cpu / shared[256][1].elapsed
+cores = shared[512][1].cpu / shared[512][1].elapsed
 reason = "More processors, more images: that is what GPUs offer"
 if one_thread < 1.1:
     reason = "No gain even so: there were too few cores, or other programs used them meanwhile"

@@ -45,7 +45,7 @@ def training_step(strategy: tf.distribute.Strategy, global_batch: int) -> Callab
     return step
 
 
-def compared(strategies: Strategies, per_replica: int = 256, hold: bool = False) -> Times:
+def compared(strategies: Strategies, per_replica: int = 512, hold: bool = False) -> Times:
     """Seconds by number of devices; `hold` lets each run use as many cores as devices."""
     cores = devices.allowed_cores()
 
