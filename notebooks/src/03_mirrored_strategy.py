@@ -512,10 +512,7 @@ gains = {
 }
 gains["512 images per replica, one thread"] = own_thread[1] / own_thread[workers]
 draw.show(
-    draw.bars(
-        {name: 100 * gain for name, gain in gains.items()},
-        f"speed with {workers} devices, in percent of the speed with one",
-    ),
+    draw.bars(gains, f"speed with {workers} devices, against one", "{:.2f} ×"),
     "Speed-up. " + ", ".join(f"{name}: {gain:.2f}" for name, gain in gains.items()),
 )
 _, all_threads, one_thread = gains.values()
