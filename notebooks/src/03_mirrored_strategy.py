@@ -172,10 +172,10 @@ print(f"test accuracy:        {accuracy_lecture:.2f}")
 # <details>
 # <summary>Answer</summary>
 #
-# 1. No. The reported loss is a mean; this confuses it with the sum of gradients.
-# 2. No. Nothing has been trained yet.
-# 3. **Right.** Only the data, the network and the loss take part before training.
-# 4. No. Other seeds move the loss of an untrained network by tenths.
+# 1. The reported loss is a mean; this confuses it with the sum of gradients.
+# 2. Nothing has been trained yet.
+# 3. **Right.** Only data, network and loss take part before training.
+# 4. Other seeds move the loss of an untrained network by tenths.
 # </details>
 
 # %% [markdown]
@@ -581,7 +581,8 @@ except (tf.errors.OpError, ValueError, NotImplementedError) as error:
 # ([tf-keras#385](https://github.com/keras-team/tf-keras/issues/385)); those in `tf.keras.optimizers.legacy` are the old
 # ones. In a custom loop, `tf.function(jit_compile=True)` around the function that computes *one replica's* gradients
 # works everywhere, because it stays on one device.
-#
+
+# %% [markdown]
 # **With Keras 3.** In one trial with Keras 3.15 on TensorFlow 2.21, `fit` under `MirroredStrategy` on two logical CPU
 # devices trained every model that we tried, with the weights of one device. It failed with `jit_compile=True` and with
 # `gradient_accumulation_steps`. Keras 3.7 could not even build a `Dropout` layer in a strategy's scope
