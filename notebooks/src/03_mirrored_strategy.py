@@ -246,9 +246,7 @@ for name, accuracy in accuracy_sorted.items():
 # %%
 available = len(tf.config.list_logical_devices(kind))
 names = [f"{kind}:{number}" for number in range(available)]
-for count in (2, 4):
-    if count > len(names):
-        continue  # not enough GPUs
+for count in [count for count in (2, 4) if count <= available]:
     reduction = tf.distribute.ReductionToOneDevice()
     several = tf.distribute.MirroredStrategy(names[:count], cross_device_ops=reduction)
     intended = math.ceil(len(images) / (BATCH_SIZE * count))
@@ -570,9 +568,8 @@ try:
     model.fit(one_image, verbose=0)
     print("compiled and trained")
 except (tf.errors.OpError, ValueError, NotImplementedError) as error:
-    lines = str(error).splitlines()
-    reason = next((line for line in lines if "Trying to access" in line), lines[0])
-    print(f"{type(error).__name__}: {reason.partition(' (defined')[0]} …")
+    _, trying, reason = str(error).partition("Trying to access")
+    print(f"{type(error).__name__}: {trying}{reason.partition(' (defined')[0]} …")
 
 # %% [markdown]
 # With several CPU devices it fails. On GPUs TensorFlow supports it, in `fit` since version 2.8, with a large gain
