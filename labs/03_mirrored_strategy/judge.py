@@ -386,9 +386,9 @@ def runs(generator: np.random.Generator) -> list[OfPart]:
         run("batch", 4, 4, size=lambda per_replica: 2 * per_replica),
         run("batch", 6.3, 2, size=lambda per_replica: 4 * per_replica),
         *(run("rest", steps, replicas) for steps, replicas in ((3.6, 2), (1.4, 4))),
-        *(run("apart", steps, replicas, scale=scale) for steps, replicas, scale in ((3.6, 2, 1), (4, 3, 2e-4))),
+        *(run("apart", steps, replicas, scale=scale) for steps, replicas, scale in ((3.6, 2, 1), (4, 3, 4e-4))),
         *(run("step", 3.6, replicas, factor=factor) for replicas, factor in ((2, 2), (2, 1 / 2), (4, 4), (4, 1 / 4))),
-        run("step", 3.6, 2, factor=2, scale=1.2e-4),
+        run("step", 3.6, 2, factor=2, scale=2.6e-4),
     ]
 
 
