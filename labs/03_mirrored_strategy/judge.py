@@ -1,21 +1,31 @@
-"""The judge of lab 03: the numbers of a global batch, a mirrored program, what each worker sees of sharded files.
+"""The judge of lab 03: the numbers of a global batch, a script ported to several replicas, the fault of a port.
 
-Numbers and shards are judged by programs; the mirrored program is observed, and compared with NumPy's training.
+Numbers and faults are judged by programs; the ported script is observed, and compared with NumPy's training.
 """
 
-from collections.abc import Callable, Sequence
-from itertools import pairwise
-from typing import Any, NamedTuple
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from lab_03 import observe
 from lab_03.observe import MirroredTraining
 
 from distlab.labs import Answer, Exercise, Lab, Raised, Verdict, not_done, right, wrong
-from distlab.labs.by_programs import ByPrograms, Mistake, formulas
-from distlab.labs.number_judge import number
+from distlab.labs.by_programs import ByPrograms, Mistake, OfPart, changed, formulas
 from distlab.labs.plain_data import Array, as_record
-from distlab.labs.reference_mlp import Weights, drawn_batch, drawn_weights
+from distlab.labs.reference_mlp import (
+    SHAPES,
+    Batch,
+    Weights,
+    cross_entropy,
+    drawn_batch,
+    drawn_weights,
+    logits,
+    softmax,
+    trained,
+)
+from distlab.labs.verdict import first, parts
 
 # Four numbers --------------------------------------------------------------------------------------------------------
 
@@ -55,6 +65,7 @@ NUMBER_FORMULAS = {
     },
     STEPS: {
         "images // global_batch_size": "the images that do not fill a batch are trained on too.",
+        "images / global_batch_size": "there are only whole steps. Who trains on the images that do not fill a batch?",
         "images // global_batch_size + 1": "if nothing is left over, there is no further batch.",
         "-(-images // per_replica)": "in one step every replica uses one batch, all at the same time.",
         "images // per_replica": (
@@ -64,6 +75,7 @@ NUMBER_FORMULAS = {
     },
     UPDATES: {
         "steps_per_epoch": "that is one epoch.",
+        "images / global_batch_size * epochs": "there are only whole steps in each epoch.",
         "updates * replicas": "the replicas make each update together, so it counts once.",
         "images // global_batch_size * epochs": (
             "each epoch has one step more, for the images that do not fill a batch."
@@ -89,38 +101,77 @@ FOUR_NUMBERS = ByPrograms(
     mistakes=formulas(numbers, NUMBER_FORMULAS),
 )
 
-# The mirrored program ------------------------------------------------------------------------------------------------
+# The ported script ---------------------------------------------------------------------------------------------------
 
 TOLERANCE = 1e-4  # a GPU multiplies with ten bits of a float's mantissa unless told otherwise
-REPLICAS = 2  # the lab's strategy has two devices
+LOSS_TOLERANCE = 2e-3
+REPLICAS, EPOCHS = 2, 2  # the lab's strategy has two devices
 FORMS = {
     observe.ANOTHER_STRATEGY: "`strategy` is no longer the mirrored strategy that the lab has made.",
-    observe.NOT_TWO_THINGS: "`mirrored` returns two things, the model and the batches it was trained on.",
+    observe.NOT_TWO_THINGS: "`mirrored` returns two things, the model and the history that `fit` returns.",
     observe.NO_MODEL: "The first thing that `mirrored` returns is not a Keras model.",
-    observe.NO_BATCHES: "The second thing that `mirrored` returns is not a tf.data.Dataset.",
+    observe.NO_HISTORY: "The second thing that `mirrored` returns is not what `fit` returns.",
+    observe.NO_FIT: "`mirrored` never calls `fit`, which runs the callback and the evaluation.",
+    observe.NO_BATCHES: "`fit` gets neither arrays nor a tf.data.Dataset to train on.",
 }
+FROM_LOGITS = "The model gives logits, and the loss takes them for probabilities. Keep the serial script's loss."
+VARIABLES, BATCHES, RATES, EVALUATION, WEIGHTS = "variables", "batches", "learning rate", "evaluation", "weights"
 
 
 def judge_mirrored(answer: Answer, generator: np.random.Generator) -> Verdict:
-    """Train with a rest on two replicas and on one; compare with NumPy and look at variables and batches."""
-    per_replica = int(generator.integers(6, 12))
-    weights = drawn_weights(generator)
-    for rest, replicas in ((3, REPLICAS), (2, 1)):
-        images, labels = drawn_batch(generator, 4 * replicas * per_replica + rest)
+    """Train on two replicas and on one; compare what was done with the rules, and the weights with NumPy's."""
+    per_replica, rate = int(generator.integers(6, 12)), float(generator.uniform(0.03, 0.06))
+    weights, verdicts = drawn_weights(generator), {}
+    for rest, replicas in ((2, REPLICAS), (3, 1)):
+        train = drawn_batch(generator, 4 * replicas * per_replica + rest)
+        validation = drawn_batch(generator, 2 * replicas * per_replica + 5)
+        asked = (train, validation, weights, per_replica, rate, EPOCHS, replicas)
         try:
-            observed = answer.inside(observe.train_and_observe, images, labels, weights, per_replica, replicas)
+            observed = answer.inside(observe.train_and_observe, *asked)
         except Raised as error:
             return wrong(hint_on_error(error))
-        training = as_record(observed, MirroredTraining, "what `mirrored` returns")
+        training = as_record(observed, MirroredTraining, "what `mirrored` does")
         if training.problem:
             hint = FORMS.get(training.problem)
             return not_done("`mirrored` gives nothing") if hint is None else wrong(hint)
         context = "With a strategy of one replica: " if replicas == 1 else ""
-        if hint := hint_on_batches(training, labels, per_replica, rest):
-            return wrong(hint, context=context)
-        if hint := hint_on_model(training) or hint_on_weights(training, images, labels, weights, per_replica):
-            return wrong(hint, 0.5, context=context)
-    return right("Every variable is on both devices, each gets its images, and the weights are those of one device.")
+        for part, hint in hints_on(training, train, validation, weights, per_replica, rate, rest).items():
+            if hint:
+                verdicts[part] = wrong(hint, context=context)
+        if verdicts:
+            break
+    judged = {part: verdicts.get(part, right()) for part in (VARIABLES, BATCHES, RATES, EVALUATION, WEIGHTS)}
+    if {VARIABLES, BATCHES, RATES} & set(verdicts):
+        judged[WEIGHTS] = not_done(f"{VARIABLES}, {BATCHES} and {RATES} must be right first")
+    return parts(judged) if verdicts else right("On two replicas and on one, it is the serial training.")
+
+
+def hints_on(
+    training: MirroredTraining,
+    train: Batch,
+    validation: Batch,
+    weights: Weights,
+    per_replica: int,
+    rate: float,
+    rest: int,
+) -> dict[str, str | None]:
+    """By part, what is wrong with a training."""
+    batches = observe.global_batches(*train, per_replica * training.replicas)
+    after = [np.asarray(array, np.float64) for array in weights]
+    for batch, rate_of_step in zip(batches * EPOCHS, rates_of(training.replicas * rate, len(batches)), strict=True):
+        after = trained(after, [[(batch, 1 / len(batch[1]))]], rate_of_step)
+    return {
+        VARIABLES: hint_on_variables(training),
+        BATCHES: hint_on_batches(training, train[1], per_replica, rest),
+        RATES: hint_on_rates(training, rate, len(batches), -(-len(train[1]) // per_replica)),
+        EVALUATION: hint_on_evaluation(training, validation),
+        WEIGHTS: hint_on_weights(training, weights, after),
+    }
+
+
+def rates_of(rate: float, warm_up: int, steps: int = 0) -> list[float]:
+    """The rate of each step with a warm-up of so many steps."""
+    return [rate * min(1, (step + 1) / warm_up) for step in range(steps or EPOCHS * warm_up)]
 
 
 def hint_on_error(error: Raised) -> str:
@@ -134,23 +185,30 @@ def hint_on_error(error: Raised) -> str:
     return f"`mirrored` raises {error.kind}: {lines[-1][:300] if lines else 'no message'}"
 
 
-def hint_on_batches(training: MirroredTraining, labels: Array, per_replica: int, rest: int) -> str | None:
-    """Where variables are missing, or images."""
-    replicas, images, seen = training.replicas, len(labels), len(training.labels)
-    first = training.parts[0] if training.parts else []
-    gets = f"Each replica gets {first} images instead of {per_replica}"
-    if min(training.copies, default=0) < replicas:
+def hint_on_variables(training: MirroredTraining) -> str | None:
+    """Where copies are missing, or too many."""
+    if min(training.copies, default=0) < training.replicas:
         return "The weights exist once, on one device: nothing is mirrored. Where must they be created?"
-    if (copies := max(training.copies)) > replicas:
+    if (copies := max(training.copies)) > training.replicas:
         return (
             f"Each variable has {copies} copies. A function that gets a strategy uses that one: where does another "
             "come from?"
         )
-    if sum(first) == per_replica and replicas > 1:
+    return None
+
+
+def hint_on_batches(training: MirroredTraining, labels: Array, per_replica: int, rest: int) -> str | None:
+    """Where a replica gets another number of images, or images are missing."""
+    replicas, images, seen = training.replicas, len(labels), len(training.labels)
+    if training.fits_arrays:
+        return "`fit` got arrays, and those it shuffles. The serial script keeps the order: what does it give to `fit`?"
+    first_step = training.parts[0] if training.parts else []
+    gets = f"Each replica gets {first_step} images instead of {per_replica}"
+    if sum(first_step) == per_replica and replicas > 1:
         return f"{gets}: the strategy divides what batch(...) says. Which batch size is that?"
-    if sum(first) > per_replica * replicas:
+    if sum(first_step) > per_replica * replicas:
         return f"{gets}: one multiplication too many."
-    if first != [per_replica] * replicas:
+    if first_step != [per_replica] * replicas:
         return f"{gets}."
     if rest and seen == images - rest:
         return f"{rest} of {images} images are never seen: the last, smaller batch is dropped."
@@ -162,269 +220,288 @@ def hint_on_batches(training: MirroredTraining, labels: Array, per_replica: int,
     if seen != images:
         return f"The batches hold {seen} images, and there are {images}. Each must come once."
     if not np.array_equal(training.labels, labels):
-        return "The images come in another order than in the serial program, so the results cannot be compared."
+        return "The images come in another order than in the serial script, so the results cannot be compared."
     return None
 
 
-def hint_on_model(training: MirroredTraining) -> str | None:
-    """Where the model trains in another way than the serial one."""
-    if training.dropout:
-        return "The model drops units at random, so no two runs are equal. The serial program has no dropout."
-    if not training.from_logits:
-        return "The model gives logits, and the loss takes them for probabilities. Keep the serial program's loss."
-    if training.optimizer not in ("SGD", "NoneType"):
-        return f"The optimizer is {training.optimizer}; the serial program uses another one."
-    if training.updates not in (-1, steps := len(training.parts)):
-        return f"There were {training.updates} updates, and one pass over these batches has {steps}."
-    return None
+def hint_on_rates(training: MirroredTraining, rate: float, warm_up: int, of_one_replica: int) -> str | None:
+    """Where a step has another learning rate, by known-wrong rules."""
+    rates, replicas, steps = training.rates, training.replicas, EPOCHS * warm_up
 
+    def are(expected: Sequence[float]) -> bool:
+        return len(rates) > 0 and np.allclose(rates[: len(expected)], expected[: len(rates)], rtol=1e-3)
 
-def hint_on_weights(
-    training: MirroredTraining, images: Array, labels: Array, weights: Weights, per_replica: int
-) -> str | None:
-    """Where the weights are not those of the serial run."""
-    replicas = training.replicas
-    size = per_replica * replicas
-    batches = observe.global_batches(images, labels, size)
-
-    def are(expected: Weights) -> bool:
-        return len(training.weights) == len(expected) and all(
-            np.shape(array) == np.shape(reference) and np.allclose(array, reference, atol=TOLERANCE, rtol=0)
-            for array, reference in zip(training.weights, expected, strict=True)
-        )
-
-    def by_fit(factor: float) -> Weights:
-        return observe.by_fit(weights, batches, replicas, factor * observe.RATE)
-
-    by_loop = observe.by_constant(weights, batches, size)
-    if are(by_fit(1)) or are(observe.serially(weights, batches)) or are(by_loop):
-        return None
-    if are(weights):
-        return "The weights are still the first ones: nothing was trained."
-    if training.fits_arrays:
-        return "`fit` got arrays, and those it shuffles. The serial run keeps the order: what does it give to `fit`?"
-    if are(by_fit(replicas)):
-        return "Each step is too long by the number of replicas. Is something summed or scaled that is already a mean?"
-    if are(by_fit(1 / replicas)):
-        return "Each step is too short by the number of replicas. Is something divided twice?"
-    return (
-        "The weights are not those of the serial run. Does the model begin with the first weights that the function "
-        "gets, and is the learning rate the same?"
+    scaled, begins = replicas * rate, f"The first rates are {', '.join(f'{value:.4f}' for value in rates[:4])}"
+    return first(
+        (are(rates_of(scaled, warm_up)) and len(rates) == steps, ""),
+        (are(rates_of(scaled, warm_up)), f"There were {len(rates)} steps, and {EPOCHS} epochs have {steps}."),
+        (
+            are(rates_of(rate, warm_up)) or are(rates_of(rate, of_one_replica, steps)),
+            f"It grows to {rate:.4f}, the rate of one replica. How many times as large is the global batch?",
+        ),
+        (
+            are(rates_of(scaled, of_one_replica, steps)),
+            f"The warm-up takes {of_one_replica} steps, and an epoch has {warm_up}. For which batch size are they "
+            "counted?",
+        ),
+        (
+            are([scaled] * steps) or are([rate] * steps),
+            "It does not grow in the first epoch. Does `fit` get the callback, and for how many steps?",
+        ),
+        (
+            are(rates_of(scaled, warm_up - 1, steps)),
+            "The warm-up is a step too short: the images that do not fill a batch make a step too.",
+        ),
+        (are(rates_of(scaled * replicas, warm_up)), "It is multiplied by the number of replicas twice."),
+        (are(rates_of(rate / replicas, warm_up)), "It is divided by the number of replicas. Is the batch smaller?"),
+        (True, f"{begins}, … Which should step 1 have, and which the last step of the first epoch?"),
     )
 
 
-# The auto-shard table ------------------------------------------------------------------------------------------------
-
-OFF, DATA, FILE, AUTO = POLICIES = ("OFF", "DATA", "FILE", "AUTO")
-FEW = "few files or images"
-
-
-class Shards(NamedTuple):
-    """One call."""
-
-    policy: str
-    files: list[int]
-    workers: int
-    batch: int
-
-
-FEW_CASES = [
-    Shards(FILE, [40, 20], 3, 4),
-    Shards(AUTO, [64], 2, 4),
-    Shards(OFF, [5], 3, 2),
-    Shards(DATA, [5], 3, 2),
-    Shards(DATA, [5], 3, 8),
-    Shards(FILE, [3, 4, 5], 3, 20),
-    Shards(DATA, [2, 2], 4, 1),
-    Shards(DATA, [1, 1], 3, 4),
-    Shards(OFF, [3], 2, 4),
-]
+def hint_on_evaluation(training: MirroredTraining, validation: Batch) -> str | None:
+    """Where validation losses are missing, or the last one is not that of the weights over all images."""
+    losses, weights = training.losses, training.weights
+    if len(losses) != EPOCHS:
+        return f"The history has {len(losses)} validation losses, and there are {EPOCHS} epochs. What does `fit` need?"
+    if not training.from_logits:
+        return FROM_LOGITS
+    if [np.shape(array) for array in weights] != SHAPES:
+        return None  # the weights' own hint says so
+    expected = cross_entropy(softmax(logits(weights, validation[0])), validation[1])
+    if abs(losses[-1] - expected) < LOSS_TOLERANCE:
+        return None
+    return (
+        f"The last validation loss is {losses[-1]:.3f}, and the mean over all {len(validation[1])} images is "
+        f"{expected:.3f}. Are all of them evaluated, and no other ones?"
+    )
 
 
-def samples_seen(policy: str, images_per_file: Sequence[int], workers: int, batch: int) -> list[int] | None:
-    """How many images each worker is given in one epoch; None where there are fewer files than workers."""
-    if policy == OFF:
-        return [sum(images_per_file)] * workers
-    if policy == DATA:
-        return of_all(divided, sizes(images_per_file, batch), workers)
-    return dealt(images_per_file, workers) if len(images_per_file) >= workers else None
+def hint_on_weights(training: MirroredTraining, weights: Weights, expected: Weights) -> str | None:
+    """Where the weights are not those of the serial run."""
+
+    def are(others: Weights) -> bool:
+        return len(training.weights) == len(others) and all(
+            np.shape(array) == np.shape(other) and np.allclose(array, other, atol=TOLERANCE, rtol=0)
+            for array, other in zip(training.weights, others, strict=True)
+        )
+
+    return first(
+        (are(expected), ""),
+        (are(weights), "The weights are still the first ones: nothing was trained."),
+        (
+            training.dropout,
+            "The model drops units at random, so no two runs are equal. The serial script has no dropout.",
+        ),
+        (not training.from_logits, FROM_LOGITS),
+        (training.optimizer != "SGD", f"The optimizer is {training.optimizer}; the serial script uses another one."),
+        (
+            True,
+            "The rates and the batches are right, but the weights are not those of the serial run. Does the model "
+            "begin with the first weights that the function gets?",
+        ),
+    )
 
 
-def sizes(files: Sequence[int], batch: int) -> list[int]:
-    """Of the batches that a pipeline makes of the files."""
-    return [min(batch, sum(files) - start) for start in range(0, sum(files), batch)]
+# The fault of a port -------------------------------------------------------------------------------------------------
+
+FAULTS = ("none", "scope", "batch", "rest", "apart", "step")
+NAMES = ("dense/kernel", "dense/bias", "dense_1/kernel", "dense_1/bias", "SGD/iterations")
+EQUAL = 1e-5
+Record = dict[str, Any]
 
 
-def divided(size: int, workers: int) -> list[int]:
-    """The parts of a batch: each as large as the first one, as far as there are images."""
-    return in_parts_of(-(-size // workers), size, workers)
+def diagnose(run: Mapping[str, Any]) -> str:
+    """The fault of a mirrored run."""
+    batches = [sum(of_step) for of_step in run["parts"]]
+    if min(run["copies"].values()) < run["replicas"]:
+        return "scope"
+    if batches[0] != min(global_batch(run), run["images"]):
+        return "batch"
+    if sum(batches) < run["images"]:
+        return "rest"
+    if not are_equal(*run["after"]):
+        return "apart"
+    return "none" if are_equal(run["after"][0], run["serial"]) else "step"
 
 
-def in_parts_of(part: int, size: int, workers: int) -> list[int]:
-    """A batch that is cut into parts of so many images."""
-    return [min(part, max(0, size - worker * part)) for worker in range(workers)]
+def global_batch(run: Mapping[str, Any]) -> int:
+    """The intended one."""
+    return int(run["images_per_replica"] * run["replicas"])
 
 
-def balanced(size: int, workers: int) -> list[int]:
-    """Parts that are as equal as possible."""
-    return [len(range(worker, size, workers)) for worker in range(workers)]
+def are_equal(*arrays: Array) -> bool:
+    """Up to rounding."""
+    return bool(np.ptp(arrays, axis=0).max() <= EQUAL)
 
 
-def of_all(parts: Callable[[int, int], Sequence[int]], batches: Sequence[int], workers: int) -> list[int]:
-    """What the workers get of all batches together."""
-    return np.sum([parts(size, workers) for size in batches], axis=0).tolist()
+def divided(size: int, replicas: int) -> list[int]:
+    """A batch as a strategy divides it: each part as large as the first, as far as there are images."""
+    part = -(-size // replicas)
+    return [min(part, max(0, size - replica * part)) for replica in range(replicas)]
 
 
-def dealt(parts: Sequence[int], workers: int) -> list[int]:
-    """One by one, like cards."""
-    return [sum(parts[worker::workers]) for worker in range(workers)]
+def recorded(generator: np.random.Generator, fault: str, steps: float, replicas: int, **changes: Any) -> OfPart:
+    """What a run of so many full steps writes down that has this fault and no other.
+
+    changes: size, the batch size instead of the global one; factor, of the step; single, the variables without copies;
+    scale, of all gradients.
+    """
+    per_replica = int(generator.integers(7, 13)) if replicas > 1 else 8
+    intended = per_replica * replicas
+    images = int(steps * intended)
+    size = changes.get("size", lambda per_replica: intended)(per_replica)
+    starts = range(0, images - size + 1 if fault == "rest" else images, size)
+    scale = changes.get("scale", 1) * np.array([0, 1, 1, 1])  # one weight of a unit that no image activates
+    before = generator.uniform(-1, 1, 4)
+    gradient = scale * generator.uniform(0.1, 0.15, 4) * generator.choice([-1, 1], 4)
+    other_images = scale * generator.uniform(0.01, 0.05, 4) * (fault == "batch")
+    moved = gradient * changes.get("factor", 1) + other_images
+    own = scale * np.linspace(-0.04, 0.04, replicas)[:, None] * (fault == "apart")  # its mean is 0
+    single = changes.get("single", ())
+    return OfPart(
+        fault,
+        {
+            "images": images,
+            "images_per_replica": per_replica,
+            "replicas": replicas,
+            "copies": {name: 1 if name in single else replicas for name in NAMES},
+            "parts": [divided(min(size, images - start), replicas) for start in starts],
+            "before": before,
+            "after": list(before - moved + own)[: 1 if single == NAMES else replicas],
+            "serial": before - gradient + np.array([8e-6, 1e-6, -1e-6, 3e-8]),
+        },
+    )
 
 
-def in_blocks(parts: Sequence[int], workers: int) -> list[int]:
-    """In connected blocks that are as equal as possible."""
-    bounds = np.cumsum([0] + [len(part) for part in np.array_split(np.arange(len(parts)), workers)]).tolist()
-    return [sum(parts[start:stop]) for start, stop in pairwise(bounds)]
+def runs(generator: np.random.Generator) -> list[OfPart]:
+    """Some of each fault, and sound ones with a rest, without, with an almost empty one, and without a full batch."""
+
+    def run(*described: Any, **changes: Any) -> OfPart:
+        return recorded(generator, *described, **changes)
+
+    return [
+        *(run("none", steps, replicas) for steps, replicas in ((3.6, 2), (4, 2), (0.6, 4), (2.1, 4), (1, 2))),
+        *(run("scope", 3.6, 2, single=single) for single in (NAMES, NAMES[-1:], NAMES[2:3])),
+        run("batch", 3.6, 4, size=lambda per_replica: per_replica),
+        run("batch", 4, 4, size=lambda per_replica: 2 * per_replica),
+        run("batch", 6.3, 2, size=lambda per_replica: 4 * per_replica),
+        *(run("rest", steps, replicas) for steps, replicas in ((3.6, 2), (1.4, 4))),
+        *(run("apart", steps, replicas, scale=scale) for steps, replicas, scale in ((3.6, 2, 1), (4, 3, 4e-4))),
+        *(run("step", 3.6, replicas, factor=factor) for replicas, factor in ((2, 2), (2, 1 / 2), (4, 4), (4, 1 / 4))),
+        run("step", 3.6, 2, factor=2, scale=2.6e-4),
+    ]
 
 
-def shards(generator: np.random.Generator) -> list[Shards]:
-    """Each policy with drawn files, that no two policies deal out alike, and with two others; then few files."""
-    workers = int(generator.integers(3, 5))
-    batch = int(generator.integers(3, 5)) * workers + 1  # the parts of a batch differ, and by more than one image
-    files: list[int] = []
-    while not files or samples_seen(DATA, files, workers, batch) == dealt(files, workers):
-        files = generator.integers(9, 30, int(generator.integers(2, 4)) * workers + 1).tolist()
-        files[0] += batch - sum(files) % batch + workers + 1  # so many are left for the last batch
-    runs = [(files, workers, batch), ([7, 12, 9, 4, 34], 2, 4), ([5, 3], 2, 3)]
-    return [*(Shards(policy, *run) for policy in POLICIES for run in runs), *FEW_CASES]
+def described(case: tuple[Record]) -> str:
+    """The part of a run that tells most of them apart."""
+    run, shown = case[0], case[0]["parts"]
+    listed = ", ".join(map(str, shown[:2])) + (f", …, {shown[-1]}" if len(shown) > 2 else "")
+    return (
+        "for {images} images, {images_per_replica} for each of {replicas} replicas".format(**run) + f", parts {listed}"
+    )
 
 
-def under(policies: Sequence[str], program: Callable[[list[int], int, int], Any]) -> Callable[..., Any]:
-    """Wrong under these policies only."""
-    return lambda policy, *run: program(*run) if policy in policies else samples_seen(policy, *run)
-
-
-def otherwise(case: Shards, counts: Any) -> str:
+def unlisted(case: tuple[Record], fault: Any) -> str:
     """For all other answers."""
-    policy, files, workers, _ = case
-    expected = samples_seen(*case)
-    if counts is None:
-        return NO_FILES if policy in (OFF, DATA) else ENOUGH
-    listed = counts.tolist() if isinstance(counts, np.ndarray) else counts
-    values = [number(count) for count in listed] if isinstance(listed, (list, tuple)) else []
-    known = [count for count in values if count is not None]
-    if not len(values) == len(known) == workers:
-        return f"it must be a list with one number for each of {workers} workers."
-    if expected is None:
-        return "some worker would have no file at all. What does TensorFlow do then?"
-    if sorted(known) == sorted(expected):
-        return "the numbers are right, but for other workers. Which part or file is that of worker 0?"
-    if sum(known) == sum(files):
-        return "they add up to all images, but other workers get them. Draw the parts of two batches, or four files."
-    return f"they add up to {sum(known):g} of {sum(files)} images."
+    if not isinstance(fault, str) or fault not in FAULTS:
+        return f"the name of a fault is one of {', '.join(FAULTS)}."
+    return f"it is not {fault!r}. Which entry of the record would show that, and what does it say here?"
 
 
-WHOLE_BATCHES = (
-    "here a whole batch goes to one worker. `batch` is the global batch: for how many workers is each of them?"
-)
-BALANCED = (
-    "the parts are as equal as possible here. Each part is as large as the first one, as far as there are images: how "
-    "many are left for the last worker?"
-)
-REST_LOST = "a batch that the workers do not divide has a rest, which is trained on too. Is a part rounded down or up?"
-AS_A_WHOLE = "TensorFlow refuses as a whole: what stands for that is one None, not one per worker."
-NO_FILES = (
-    "this policy deals out no files, so TensorFlow does not refuse. What does a worker get for whom nothing is left?"
-)
-ENOUGH = "there are enough files, so TensorFlow does not refuse."
-IN_BLOCKS = "files are dealt out one by one like cards, not cut into connected blocks."
-BY_FILES = (FILE, AUTO)
+def but(*changes: tuple[str, str]) -> Callable[..., Any]:
+    """The right program with other lines."""
+    known = {"Mapping": Mapping, "Any": Any, "are_equal": are_equal, "global_batch": global_batch}
+    return changed(inspect.getsource(diagnose), *changes, **known)
 
 
-def none_if_empty(counts: list[int]) -> list[int] | None:
-    """None where some worker has nothing."""
-    return counts if all(counts) else None
-
-
-def enough(files: Sequence[int], workers: int) -> bool:
-    """Whether each worker gets a file."""
-    return len(files) >= workers
-
-
-SAMPLES_SEEN = ByPrograms(
-    samples_seen,
-    shards,
-    said=lambda case: (
-        f"for {case.policy}, files of {case.files} images, {case.workers} workers, batches of {case.batch}"
-    ),
-    parts=(*POLICIES, FEW),
-    split=lambda case, counts: {FEW if case in FEW_CASES else case.policy: counts},
-    after={FEW: lambda case: case.policy},
-    otherwise=otherwise,
+FIRST_BATCH, ALL_IMAGES = 'batches[0] != min(global_batch(run), run["images"])', 'sum(batches) < run["images"]'
+COPIES, REPLICAS_EQUAL = 'min(run["copies"].values()) < run["replicas"]', 'not are_equal(*run["after"])'
+TO_SERIAL, AT_FIRST = 'are_equal(run["after"][0], run["serial"])', "    batches = ["
+STEP_FIRST = f'    if not {TO_SERIAL}:\n        return "step"\n{AT_FIRST}'
+NOT_LONGER = 'np.abs(run["after"][0] - run["before"]).sum() < 1.2 * np.abs(run["serial"] - run["before"]).sum()'
+STEPS_INTENDED = '-(-run["images"] // global_batch(run))'
+COUNTED = "the number of steps cannot tell another batch size from images that were dropped. What can?"
+OTHER_IMAGES = "the first step has other images than the serial one, so the weights differ too. Which entry shows it?"
+TRAINED_REST = "some images do not fill a batch, and that is no fault. Were they trained on?"
+DIAGNOSED = ByPrograms(
+    diagnose,
+    runs,
+    said=described,
+    parts=FAULTS,
+    split=OfPart.split,
+    otherwise=unlisted,
     mistakes=[
         Mistake(
-            "with OFF nothing is rewritten. What does a pipeline read that nobody has divided?",
-            under([OFF], lambda f, w, b: [len(part) for part in np.array_split(np.arange(sum(f)), w)]),
-        ),
-        Mistake({FEW: NO_FILES}, under([OFF], lambda f, w, b: [sum(f)] * w if enough(f, w) else None)),
-        Mistake({FEW: NO_FILES}, under([DATA], lambda f, w, b: samples_seen(DATA, f, w, b) if enough(f, w) else None)),
-        Mistake({FEW: NO_FILES}, under([DATA], lambda f, w, b: none_if_empty(samples_seen(DATA, f, w, b)))),
-        Mistake(WHOLE_BATCHES, under([DATA], lambda f, w, b: dealt(sizes(f, b), w))),
-        Mistake(WHOLE_BATCHES, under([DATA], lambda f, w, b: none_if_empty(dealt(sizes(f, b), w)))),
-        Mistake(WHOLE_BATCHES, under([DATA], lambda f, w, b: in_blocks(sizes(f, b), w))),
-        Mistake(BALANCED, under([DATA], lambda f, w, b: of_all(balanced, sizes(f, b), w))),
-        Mistake(REST_LOST, under([DATA], lambda f, w, b: [sum(size // w for size in sizes(f, b))] * w)),
-        Mistake(
-            "the last batch is smaller, and it is trained on too.",
-            under([DATA], lambda f, w, b: of_all(divided, [b] * (sum(f) // b), w)),
+            {"none": "these weights differ from the serial ones in the last digits only. Is that a fault?"},
+            but((TO_SERIAL, 'np.array_equal(run["after"][0], run["serial"])')),
         ),
         Mistake(
-            "the last batch is smaller than `batch`: how many images are left for it?",
-            under([DATA], lambda f, w, b: of_all(divided, [b] * len(sizes(f, b)), w)),
+            "every step is compared with the global batch here. Which one may be smaller?",
+            but((FIRST_BATCH, "any(size != global_batch(run) for size in batches)")),
         ),
         Mistake(
-            "the last batch is smaller, and so are its parts. Of how many images is each of them?",
-            under([DATA], lambda f, w, b: of_all(lambda size, w: in_parts_of(-(-b // w), size, w), sizes(f, b), w)),
+            {"none": "there are fewer images than one global batch. How many can the first batch have?"},
+            but((FIRST_BATCH, "batches[0] != global_batch(run)")),
         ),
         Mistake(
-            "all images are divided at once here. What is divided, and how often?",
-            under([DATA], lambda f, w, b: balanced(sum(f), w)),
+            COUNTED,
+            but((FIRST_BATCH, f"len(batches) > {STEPS_INTENDED}"), (ALL_IMAGES, f"len(batches) < {STEPS_INTENDED}")),
+        ),
+        Mistake(COUNTED, but((FIRST_BATCH, f"len(batches) != {STEPS_INTENDED}"))),
+        Mistake(
+            {"none": "a run without a fault has a name too: which one is in the table?"},
+            but(('return "none" if', "return None if")),
         ),
         Mistake(
-            "all images are divided at once here. What is divided, and how often?",
-            under([DATA], lambda f, w, b: divided(sum(f), w)),
-        ),
-        *(Mistake(IN_BLOCKS, under([policy], lambda f, w, b: in_blocks(f, w))) for policy in BY_FILES),
-        *(
-            Mistake(
-                "these are numbers of files. How many images are in them?",
-                under([policy], lambda f, w, b: dealt([1] * len(f), w) if enough(f, w) else None),
-            )
-            for policy in BY_FILES
+            "that is the part of one replica. How many images does the whole step have?",
+            but(("sum(of_step) for", "of_step[0] for")),
         ),
         Mistake(
-            dict.fromkeys(BY_FILES, ENOUGH),
-            under(BY_FILES, lambda f, w, b: dealt(f, w) if len(f) > w else None),
-        ),
-        Mistake({FEW: AS_A_WHOLE}, under(BY_FILES, lambda f, w, b: dealt(f, w) if enough(f, w) else [None] * w)),
-        Mistake(
-            {FEW: "some worker would have no file at all. What does TensorFlow do then?"},
-            under(BY_FILES, lambda f, w, b: dealt(f, w)),
-        ),
-        *(
-            Mistake("this would be OFF.", under([policy], lambda f, w, b: [sum(f)] * w))
-            for policy in (DATA, FILE, AUTO)
+            "this takes the images of one replica for the global batch. How many replicas take part in a step?",
+            but((FIRST_BATCH, 'batches[0] != run["images_per_replica"]')),
         ),
         Mistake(
-            "this would be DATA. The pipeline reads files: what does AUTO try first?",
-            under([AUTO], lambda f, w, b: samples_seen(DATA, f, w, b)),
+            {"batch": "the batch is not that of one replica, and it is wrong too. Which size must the first one have?"},
+            but((FIRST_BATCH, 'batches[0] == run["images_per_replica"]')),
         ),
-        *(
-            Mistake("this would be DATA.", under([policy], lambda f, w, b: samples_seen(DATA, f, w, b)))
-            for policy in (OFF, FILE)
+        Mistake(
+            {"batch": "this batch is larger than the global one. Is that what was intended?"},
+            but(("batches[0] != min", "batches[0] < min")),
         ),
-        *(
-            Mistake("this would be FILE.", under([policy], lambda f, w, b: samples_seen(FILE, f, w, b)))
-            for policy in (OFF, DATA)
+        Mistake({"batch": OTHER_IMAGES}, but((FIRST_BATCH, "False"))),
+        Mistake(TRAINED_REST, but((ALL_IMAGES, 'run["images"] % global_batch(run)'))),
+        Mistake(TRAINED_REST, but((ALL_IMAGES, "batches[-1] < global_batch(run)"))),
+        Mistake(TRAINED_REST, but((ALL_IMAGES, 'len(batches) > run["images"] // global_batch(run)'))),
+        Mistake({"rest": "how many images do all parts together have?"}, but((ALL_IMAGES, "False"))),
+        Mistake(
+            {"scope": "one variable has fewer copies than there are replicas. Do you look at every one?"},
+            but((COPIES, 'max(run["copies"].values()) < run["replicas"]')),
+        ),
+        Mistake(
+            {"scope": "how many copies has each variable, and how many replicas are there?"}, but((COPIES, "False"))
+        ),
+        Mistake(
+            {
+                "batch": OTHER_IMAGES,
+                "apart": "the replicas' copies differ from each other. Can one gradient, the same for all, do that?",
+            },
+            but((AT_FIRST, STEP_FIRST)),
+        ),
+        Mistake(
+            {"apart": "the mean of the copies hides that they differ. Which of them would you save?"},
+            but((REPLICAS_EQUAL, "False"), (TO_SERIAL, 'are_equal(np.mean(run["after"], axis=0), run["serial"])')),
+        ),
+        Mistake(
+            {"step": "all copies are equal here, so the gradient was reduced. With what must they be compared?"},
+            but((REPLICAS_EQUAL, 'not are_equal(*run["after"], run["serial"])')),
+        ),
+        Mistake(
+            {"step": "this step is shorter than the serial one. Can a gradient be divided too often?"},
+            but((TO_SERIAL, NOT_LONGER)),
+        ),
+        Mistake(
+            {"step": "the copies agree with each other. Do all weights agree with the serial run, not only some?"},
+            but((TO_SERIAL, "True")),
         ),
     ],
 )
@@ -434,8 +511,8 @@ LAB = Lab(
     "03_mirrored_strategy",
     [
         Exercise("numbers", 4, FOUR_NUMBERS),
-        Exercise("mirrored", 6, judge_mirrored),
-        Exercise("samples_seen", 5, SAMPLES_SEEN),
+        Exercise("mirrored", 5, judge_mirrored),
+        Exercise("diagnose", 6, DIAGNOSED),
     ],
     tensorflow=True,
 )

@@ -1,78 +1,110 @@
 """Known answers to `mirrored` of lab 03, which start TensorFlow: the lab's own solution with other lines."""
 
+import math
+
 from distlab import devices, models
 from tests.distlab.labs.known_wrong import LabAnswers, WrongAnswer
-from tests.distlab.labs.solutions import solution_with
+from tests.distlab.labs.solutions import namespace_of, solution_with
 
 # isort: split
 import tensorflow as tf
 
-ANSWERS, GIVEN = LabAnswers(), {"strategy": tf.distribute.MirroredStrategy(devices.at_least(2))}
+ANSWERS, WarmUp = LabAnswers(), namespace_of("03", solved=True)["WarmUp"]
+GIVEN = {"strategy": tf.distribute.MirroredStrategy(devices.at_least(2))}
 
 
 def answer(*changes):
-    return solution_with("03", "mirrored", *changes, tf=tf, models=models)
+    return solution_with("03", "mirrored", *changes, tf=tf, models=models, math=math, WarmUp=WarmUp)
 
 
 SCOPE, MODEL = "    with strategy.scope():\n", "    model = models.mlp(dropout=0.0)\n"
 OWN_SCOPE = SCOPE.replace("strategy", 'tf.distribute.MirroredStrategy(["cpu:0", "cpu:1"])')
-LOSS, RATE = "tf.keras.losses.SparseCategoricalCrossentropy(from_logits=True)", "SGD(0.1)"
-SIZE, BATCH = "images_per_replica * strategy.num_replicas_in_sync", "batch(global_batch_size)"
+LOSS, SIZE = "tf.keras.losses.SparseCategoricalCrossentropy(from_logits=True)", "images_per_replica * replicas"
+TRAIN, VALIDATION = "from_tensor_slices(train).batch(batch_size)", "from_tensor_slices(validation).batch(batch_size)"
+STEPS, CALLBACK = "len(train[0]) / batch_size", "WarmUp(rate * replicas, steps_per_epoch)"
+EVALUATES = f"        validation_data=tf.data.Dataset.{VALIDATION},\n"
+DROPPING = "(batch_size, drop_remainder=True)"
 WRONG = {
-    "without scope": (SCOPE, "    if True:\n", "The weights exist once, on one device: nothing is mirrored."),
-    "only compile in the scope": (f"{SCOPE}    {MODEL}", f"{MODEL}{SCOPE}", "What must be created inside the scope?"),
-    "batch of one replica": (SIZE, "images_per_replica", "what batch(...) says. Which batch size is that?"),
-    "multiplied twice": (SIZE, f"2 * {SIZE}", "one multiplication too many."),
-    "literally two replicas": (SIZE, "images_per_replica * 2", "With a strategy of one replica: Each replica gets"),
-    "misremembers a name": ("num_replicas_in_sync", "num_replicas", "`mirrored` raises AttributeError"),
-    "drops the rest": (BATCH, "batch(global_batch_size, drop_remainder=True)", "the last, smaller batch is dropped."),
-    "shuffles": (BATCH, f"shuffle(100, seed=1).{BATCH}", "The images come in another order than in the serial program"),
-    "returns the model alone": ("return model, batches", "return model", "returns two things, the model and the"),
-    "a strategy of its own": (SCOPE, OWN_SCOPE, "A function that gets a strategy uses that one: where does another"),
-}
-HALF_RIGHT = {
-    "rate scaled": (RATE, "SGD(0.1 * strategy.num_replicas_in_sync)", "Is something summed or scaled that is already"),
-    "rate divided": (RATE, "SGD(0.1 / strategy.num_replicas_in_sync)", "Is something divided twice?"),
-    "with Adam": (RATE, "Adam(0.001)", "The optimizer is Adam; the serial program uses another one."),
-    "two epochs": ("verbose=0", "verbose=0, epochs=2", "updates, and one pass over these batches has"),
+    "without scope": (SCOPE, "    if True:\n", "The weights exist once, on one device: nothing is mirrored.", 0.6),
+    "only compile in the scope": (f"{SCOPE}    {MODEL}", f"{MODEL}{SCOPE}", "must be created inside the scope?", 0.0),
+    "batch of one replica": (SIZE, "images_per_replica", "what batch(...) says. Which batch size is that?", 0.4),
+    "multiplied twice": (SIZE, f"2 * {SIZE}", "one multiplication too many.", 0.4),
+    "literally two replicas": (
+        "strategy.num_replicas_in_sync",
+        "2",
+        "With a strategy of one replica: Each replica",
+        0.4,
+    ),
+    "misremembers a name": ("num_replicas_in_sync", "num_replicas", "`mirrored` raises AttributeError", 0.0),
+    "drops the rest": (TRAIN, TRAIN.replace("(batch_size)", DROPPING), "the last, smaller batch is dropped.", 0.4),
+    "shuffles": (
+        TRAIN,
+        TRAIN.replace(".batch", ".shuffle(100, seed=1).batch"),
+        "The images come in another order",
+        0.6,
+    ),
+    "fit gets arrays": (f"tf.data.Dataset.{TRAIN}", "*train, batch_size", "what does it give to `fit`?", 0.6),
+    "returns the model alone": ("return model, history", "return model", "returns two things, the model and the", 0.0),
+    "returns a dictionary": ("model, history\n", "model, history.history\n", "is not what `fit` returns.", 0.0),
+    "a strategy of its own": (SCOPE, OWN_SCOPE, "A function that gets a strategy uses that one: where does", 0.6),
+    "rate of one replica": (CALLBACK, "WarmUp(rate, steps_per_epoch)", "How many times as large is the global", 0.6),
+    "steps of one replica": (
+        STEPS,
+        "len(train[0]) / images_per_replica",
+        "For which batch size are they counted?",
+        0.6,
+    ),
+    "steps rounded down": (
+        "math.ceil(len(train[0]) / batch_size)",
+        "len(train[0]) // batch_size",
+        "a step too short",
+        0.6,
+    ),
+    "without the callback": (
+        f"callbacks=[{CALLBACK}]",
+        "callbacks=[]",
+        "Does `fit` get the callback, and for how many steps?",
+        0.6,
+    ),
+    "rate scaled twice": (CALLBACK, CALLBACK.replace("rate", "rate * replicas"), "number of replicas twice.", 0.6),
+    "rate divided": (CALLBACK, CALLBACK.replace("* replicas", "/ replicas"), "Is the batch smaller?", 0.6),
+    "one epoch too many": ("epochs=epochs", "epochs=epochs + 1", "steps, and 2 epochs have", 0.4),
+    "without evaluation": (EVALUATES, "", "The history has 0 validation losses, and there are 2 epochs.", 0.8),
+    "evaluates a part": (VALIDATION, VALIDATION.replace("(batch_size)", DROPPING), "Are all of them evaluated", 0.8),
+    "evaluates on the training images": (VALIDATION, TRAIN, "Are all of them evaluated, and no other ones?", 0.8),
+    "with Adam": ("SGD(", "Adam(", "The optimizer is Adam; the serial script uses another one.", 0.8),
     "forgets the weights": (
         "    model.set_weights(first_weights)\n",
         "",
         "Does the model begin with the first weights",
+        0.8,
     ),
-    "with dropout": ("dropout=0.0", "dropout=0.2", "The serial program has no dropout."),
-    "loss by name": (LOSS, '"sparse_categorical_crossentropy"', "Keep the serial program's loss."),
-    "fit gets arrays": ("(batches, ", "(images, labels, global_batch_size, ", "what does it give to `fit`?"),
+    "with dropout": ("dropout=0.0", "dropout=0.2", "The serial script has no dropout.", 0.8),
+    "loss by name": (LOSS, '"sparse_categorical_crossentropy"', "Keep the serial script's loss.", 0.6),
 }
-for share, table in ((0.0, WRONG), (0.5, HALF_RIGHT)):
-    for title, (before, after, words) in table.items():
-        ANSWERS.wrong_answers["mirrored"].append(WrongAnswer(title, answer((before, after)), (), (words,), share))
-IN_STEPS = ("verbose=0", "steps_per_epoch=-(-len(images) // global_batch_size), verbose=0")
-mirrored = answer((BATCH, f"repeat().{BATCH}"), IN_STEPS)["mirrored"]
-ANSWERS.wrong_value("mirrored", "repeats first", mirrored, "Which is first, `batch` or `repeat`?")
-ANSWERS.right_answers["mirrored"].append(("repeats", answer((BATCH, f"{BATCH}.repeat()"), IN_STEPS)))
+for title, (before, after, words, share) in WRONG.items():
+    ANSWERS.wrong_answers["mirrored"].append(WrongAnswer(title, answer((before, after)), (), (words,), share))
+IN_STEPS = ("epochs=epochs", "epochs=epochs, steps_per_epoch=steps_per_epoch")
+repeats_first = answer((TRAIN, TRAIN.replace(".batch", ".repeat().batch")), IN_STEPS)["mirrored"]
+ANSWERS.wrong_value("mirrored", "repeats first", repeats_first, "Which is first, `batch` or `repeat`?", share=0.6)
+REPEATS, IN_ORDER = f"{TRAIN}.repeat()", "*train, batch_size, shuffle=False"
+ANSWERS.right_answers["mirrored"].append(("repeats", answer((TRAIN, REPEATS), IN_STEPS)))
+ANSWERS.right_answers["mirrored"].append(("arrays in order", answer((f"tf.data.Dataset.{TRAIN}", IN_ORDER))))
 
 
 @ANSWERS.right("mirrored")
-def with_a_loop_of_its_own(strategy, images, labels, first_weights, images_per_replica):
+def with_a_schedule(strategy, train, validation, first_weights, images_per_replica, rate, epochs):
     size = images_per_replica * strategy.num_replicas_in_sync
+    steps = len(range(0, len(train[0]), size))
+    rates = [rate * strategy.num_replicas_in_sync * (step + 1) / steps for step in range(steps)]
+    schedule = tf.keras.optimizers.schedules.PiecewiseConstantDecay(list(range(steps - 1)), rates)
     with strategy.scope():
-        model, optimizer = models.mlp(0.0), tf.keras.optimizers.SGD(0.1)
+        model = models.mlp(0.0)
         model.set_weights(first_weights)
-        optimizer.build(model.trainable_variables)
-    loss_of = tf.keras.losses.SparseCategoricalCrossentropy(from_logits=True, reduction="none")
-
-    def step(images, labels):
-        with tf.GradientTape() as tape:
-            loss = tf.reduce_sum(loss_of(labels, model(images, training=True))) / size
-        gradients = tape.gradient(loss, model.trainable_variables)
-        optimizer.apply_gradients(zip(gradients, model.trainable_variables, strict=True))
-
-    whole_step = tf.function(lambda batch: strategy.run(step, args=batch))
-    batches = tf.data.Dataset.from_tensor_slices((images, labels)).batch(size)
-    for batch in strategy.experimental_distribute_dataset(batches):
-        whole_step(batch)
-    return model, batches
+        model.compile(tf.keras.optimizers.SGD(schedule), tf.keras.losses.SparseCategoricalCrossentropy(True))
+        pair, other = (tf.data.Dataset.from_tensor_slices(arrays).batch(size) for arrays in (train, validation))
+        history = model.fit(pair, epochs=epochs, validation_data=other, verbose=0)
+    return model, history
 
 
 SOLUTIONS = {"mirrored": answer()}

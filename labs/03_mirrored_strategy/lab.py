@@ -9,13 +9,12 @@
 # %% [markdown]
 # # Lab 03: from one device to two
 #
-# **Goal.** Compute the numbers of a mirrored training before it runs, turn a serial program into a mirrored one that
-# computes the same, and say how many images each worker sees under each auto-shard policy.
+# **Goal.** Compute the numbers of a mirrored training before it runs, port a training script with a callback and an
+# evaluation to several replicas, and find the fault of a port from what its run did.
 #
-# **Time.** 35 minutes.
+# **Time.** 40 minutes.
 #
-# **Before this.** [Notebook 03](../../notebooks/03_mirrored_strategy.ipynb), sections 1 to 5. Part 3 prepares
-# [notebook 07](../../notebooks/07_multi_worker.ipynb), which shows the policies at work.
+# **Before this.** [Chapter 03](../../notebooks/03_mirrored_strategy.ipynb).
 #
 # **How it works.** Write each answer in the cell that says so, run it, and run the check below it: it says what is
 # wrong, with a hint. `make check LAB=03` does the same in a terminal. A full solution is next to this file, in
@@ -27,6 +26,7 @@ from distlab import devices, labs, models
 # isort: split
 import math
 
+import numpy as np
 import tensorflow as tf
 
 tf.get_logger().setLevel("ERROR")
@@ -73,21 +73,40 @@ lab.points("numbers")
 ### END HIDDEN TESTS
 
 # %% [markdown]
-# ## 2. A serial program becomes a mirrored one
+# ## 2. Port a training script
 #
-# Here is a serial program. It trains for one pass, on one device, and starts from the weights `first_weights`.
+# This script trains on one device, in batches of `batch_size` images. In its first epoch the learning rate grows in
+# each step by the same amount, up to `rate`. After each epoch it evaluates the model.
 
 
 # %%
-def serial(images, labels, first_weights, batch_size):
-    """The model after one pass of SGD, and the batches it was trained on."""
+class WarmUp(tf.keras.callbacks.Callback):
+    """Step 1 has the learning rate `rate / steps`, step 2 twice that; from step `steps` on it is `rate`."""
+
+    def __init__(self, rate, steps):
+        super().__init__()
+        self.rate, self.steps = rate, steps
+
+    def on_train_batch_begin(self, batch, logs=None):
+        step = self.model.optimizer.iterations.numpy() + 1
+        self.model.optimizer.learning_rate.assign(self.rate * min(1, step / self.steps))
+
+
+def serial(train, validation, first_weights, batch_size, rate, epochs):
+    """Train on one device: the model, and the history that `fit` returns."""
+    steps_per_epoch = math.ceil(len(train[0]) / batch_size)
     model = models.mlp(dropout=0.0)
     loss = tf.keras.losses.SparseCategoricalCrossentropy(from_logits=True)
-    model.compile(tf.keras.optimizers.SGD(0.1), loss)
+    model.compile(tf.keras.optimizers.SGD(rate), loss)
     model.set_weights(first_weights)
-    batches = tf.data.Dataset.from_tensor_slices((images, labels)).batch(batch_size)
-    model.fit(batches, verbose=0)
-    return model, batches
+    history = model.fit(
+        tf.data.Dataset.from_tensor_slices(train).batch(batch_size),
+        epochs=epochs,
+        callbacks=[WarmUp(rate, steps_per_epoch)],
+        validation_data=tf.data.Dataset.from_tensor_slices(validation).batch(batch_size),
+        verbose=0,
+    )
+    return model, history
 
 
 # %% [markdown]
@@ -98,104 +117,121 @@ strategy = tf.distribute.MirroredStrategy(devices.at_least(2))
 print("replicas:", strategy.num_replicas_in_sync)
 
 # %% [markdown]
-# Write the mirrored program. Its last argument is not the batch size, but the number of images that **each replica**
-# gets in a step. It returns the same two things, the model and the batches.
+# Write `mirrored`, the same training under a strategy. `train` and `validation` are pairs of images and labels.
+# `images_per_replica` images go to **each replica** in a step, and `rate` is the rate that suits a single replica: with
+# $R$ replicas the global batch is $R$ times as large, so the rate grows to `rate` × $R$ (the linear scaling rule,
+# chapter 10), still in the first epoch. Return the same two things.
 #
-# Target:
+# Target, a fifth of the points each:
 #
-# - every variable has a copy on each device of the strategy that the function gets, also if that has one device;
-# - each replica gets `images_per_replica` images in a full step;
-# - no image is dropped, and the images keep their order;
-# - after the pass the weights are those of the serial run with the same global batches, to within 0.0001. (If the last
-#   batch is not full, it may be averaged replica by replica, as `fit` does.)
-#
-# Half of the points are for the first three, together.
+# - **variables**: each has one copy on each device of the strategy that the function gets, also if that has one device;
+# - **batches**: each replica gets `images_per_replica` images in a full step, no image is dropped, the order is kept;
+# - **learning rate**: in every step the one that this rule gives;
+# - **evaluation**: after every epoch, the mean loss of all validation images;
+# - **weights**: in the end those of a serial run with the same global batches and rates, to within 0.0001.
 
 
 # %% nbgrader={"grade": false, "grade_id": "mirrored", "locked": false, "schema_version": 3, "solution": true, "task": false}
-def mirrored(strategy, images, labels, first_weights, images_per_replica):
-    """The model after one pass of SGD on all replicas, and the batches it was trained on."""
+def mirrored(strategy, train, validation, first_weights, images_per_replica, rate, epochs):
+    """Train on all replicas: the model, and the history that `fit` returns."""
     ### BEGIN SOLUTION
+    replicas = strategy.num_replicas_in_sync
+    batch_size = images_per_replica * replicas
+    steps_per_epoch = math.ceil(len(train[0]) / batch_size)
     with strategy.scope():
         model = models.mlp(dropout=0.0)
         loss = tf.keras.losses.SparseCategoricalCrossentropy(from_logits=True)
-        model.compile(tf.keras.optimizers.SGD(0.1), loss)
+        model.compile(tf.keras.optimizers.SGD(rate * replicas), loss)
     model.set_weights(first_weights)
-    global_batch_size = images_per_replica * strategy.num_replicas_in_sync
-    batches = tf.data.Dataset.from_tensor_slices((images, labels)).batch(global_batch_size)
-    model.fit(batches, verbose=0)
-    return model, batches
+    history = model.fit(
+        tf.data.Dataset.from_tensor_slices(train).batch(batch_size),
+        epochs=epochs,
+        callbacks=[WarmUp(rate * replicas, steps_per_epoch)],
+        validation_data=tf.data.Dataset.from_tensor_slices(validation).batch(batch_size),
+        verbose=0,
+    )
+    return model, history
     ### END SOLUTION
 
 
-# %% nbgrader={"grade": true, "grade_id": "check_mirrored", "locked": true, "points": 6, "schema_version": 3, "solution": false, "task": false}
+# %% nbgrader={"grade": true, "grade_id": "check_mirrored", "locked": true, "points": 5, "schema_version": 3, "solution": false, "task": false}
 lab.check("mirrored")
 ### BEGIN HIDDEN TESTS
 lab.points("mirrored")
 ### END HIDDEN TESTS
 
 # %% [markdown]
-# ## 3. The auto-shard table
+# ## 3. Find the fault
 #
-# Several workers, processes with one device each, train under `MultiWorkerMirroredStrategy`. They read the same TFRecord
-# files; `images_per_file` says how many images are in each file. Every worker's pipeline reads the files in this order
-# and makes **global batches** by `.batch(batch)`; the last one may be smaller. Then
-# `strategy.experimental_distribute_dataset`, which `fit` calls for you, rewrites the pipelines: it divides each batch among
-# the workers, and removes from each pipeline what belongs to the others. The **auto-shard policy** says how:
-#
-# - `"OFF"`: nothing is removed; every worker gets all images, in smaller batches.
-# - `"DATA"`: every worker reads everything and keeps its part of *each batch*, worker 0 the first one. A part has as many
-#   images as the batch divided by the number of workers, rounded up. The last parts get what is left, which may be
-#   nothing: of 8 images three workers keep 3, 3, and 2, and of 4 images they keep 2, 2, and 0.
-# - `"FILE"`: with $n$ workers, every worker reads every $n$-th file and keeps all of its images; worker $i$ starts with
-#   file $i$, counted from 0. If there are fewer files than workers, TensorFlow refuses.
-# - `"AUTO"`: `"FILE"` if the pipeline reads files, else `"DATA"`.
+# Others have ported their scripts too, and each port wrote down what its run did. Here is the record of a correct one.
+
+# %%
+example = {
+    "images": 11,  # in an epoch
+    "images_per_replica": 4,  # what each replica should get in a step
+    "replicas": 2,
+    "copies": {"dense/kernel": 2, "dense/bias": 2, "SGD/iterations": 2},  # of each variable
+    "parts": [[4, 4], [2, 1]],  # the images that each replica got, step by step, in the first epoch
+    "before": np.array([0.5, -0.2]),  # two of the weights, before the first step
+    "after": [np.array([0.4, -0.1]), np.array([0.4, -0.1])],  # after the first step, on each replica
+    "serial": np.array([0.4000001, -0.1]),  # after that step on one device, with the batch that was intended
+}
 
 # %% [markdown]
-# How many images does each worker get in one epoch? Return a list with one number per worker, or `None` if TensorFlow
-# refuses.
+# Write `diagnose`, which gets such a record and returns the name of the fault. A run has at most one, but one fault can
+# show in several entries.
 #
-# Target: the same numbers as TensorFlow. A fifth of the points for each policy, a fifth for few files or images.
+# | name | what is wrong |
+# |---|---|
+# | `"none"` | nothing |
+# | `"scope"` | a variable was created outside the strategy's scope |
+# | `"batch"` | `batch(...)` did not get the global batch size |
+# | `"rest"` | the images that do not fill a global batch were dropped |
+# | `"apart"` | each replica updated its copy with its own gradient, which was not reduced |
+# | `"step"` | the gradient is too long or too short by a factor: summed instead of averaged, or divided twice |
+#
+# Target: right for all six, a sixth of the points each. Weights are equal if they differ by at most 0.00001; a larger
+# difference is no rounding. A last batch that is smaller than the others is no fault, and there may be fewer images
+# than one global batch.
 
 
-# %% nbgrader={"grade": false, "grade_id": "samples_seen", "locked": false, "schema_version": 3, "solution": true, "task": false}
-def samples_seen(policy: str, images_per_file: list[int], workers: int, batch: int) -> list[int] | None:
-    """How many images each worker gets; None where TensorFlow refuses."""
+# %% nbgrader={"grade": false, "grade_id": "diagnose", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def diagnose(run: dict) -> str:
+    """The fault of a mirrored run."""
     ### BEGIN SOLUTION
-    total = sum(images_per_file)
-    if policy == "OFF":
-        return [total] * workers
-    if policy == "DATA":
-        kept = [0] * workers
-        for start in range(0, total, batch):
-            left = min(batch, total - start)
-            part = math.ceil(left / workers)
-            for worker in range(workers):
-                kept[worker] += min(part, left)
-                left -= min(part, left)
-        return kept
-    if len(images_per_file) < workers:  # under FILE, and AUTO, which is FILE where files are read
-        return None
-    return [sum(images_per_file[worker::workers]) for worker in range(workers)]
+    batches = [sum(parts) for parts in run["parts"]]
+    global_batch_size = run["images_per_replica"] * run["replicas"]
+    if min(run["copies"].values()) < run["replicas"]:
+        return "scope"
+    if batches[0] != min(global_batch_size, run["images"]):
+        return "batch"
+    if sum(batches) < run["images"]:
+        return "rest"
+    if np.ptp(run["after"], axis=0).max() > 1e-5:
+        return "apart"
+    if np.abs(run["after"][0] - run["serial"]).max() > 1e-5:
+        return "step"
+    return "none"
     ### END SOLUTION
 
 
-# %% nbgrader={"grade": true, "grade_id": "check_samples_seen", "locked": true, "points": 5, "schema_version": 3, "solution": false, "task": false}
-lab.check("samples_seen")
+# %% nbgrader={"grade": true, "grade_id": "check_diagnose", "locked": true, "points": 6, "schema_version": 3, "solution": false, "task": false}
+lab.check("diagnose")
 ### BEGIN HIDDEN TESTS
-lab.points("samples_seen")
+lab.points("diagnose")
 ### END HIDDEN TESTS
 
 # %% [markdown]
 # ## What you have now
 #
 # - Four numbers to write down before any mirrored training. If the program prints other numbers, it has a bug.
-# - A mirrored program in two changes: the scope and the global batch size.
-# - A function that says how many images each worker sees, and when TensorFlow refuses.
+# - A script with a callback and an evaluation that runs on any number of devices.
+# - An order of questions for a port that trains badly: variables, batches, images, copies, step length.
 #
-# **Going on.** Multiply the learning rate by `strategy.num_replicas_in_sync` and look at the hint. Then read in
-# [notebook 10](../../notebooks/10_large_batch_and_warmup.ipynb) why larger batches do need a larger rate.
+# **Going on.** The warm-up above is the one of Goyal and others. [Chapter
+# 10](../../notebooks/10_large_batch_and_warmup.ipynb) shows why larger batches need a larger rate, and when the rule
+# fails.
 #
-# **Sources.** TensorFlow,
-# [MirroredStrategy](https://www.tensorflow.org/api_docs/python/tf/distribute/MirroredStrategy) and
-# [AutoShardPolicy](https://www.tensorflow.org/api_docs/python/tf/data/experimental/AutoShardPolicy).
+# **Sources.**
+# - TensorFlow, [Distributed training with Keras](https://www.tensorflow.org/tutorials/distribute/keras).
+# - P. Goyal and others (2017), [Accurate, large minibatch SGD](https://arxiv.org/abs/1706.02677).

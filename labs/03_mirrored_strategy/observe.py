@@ -1,4 +1,4 @@
-"""What a student's mirrored program does, observed next to it, and what it has to compute."""
+"""What a student's mirrored training does, observed next to it, and what it has to compute."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
@@ -9,19 +9,18 @@ from unittest import mock
 import numpy as np
 
 from distlab.labs.plain_data import Array
-from distlab.labs.reference_mlp import Batch, Weights, trained
+from distlab.labs.reference_mlp import Batch, Weights
 
-RATE = 0.1
 MISSING, NOTHING, ANOTHER_STRATEGY = "missing", "nothing", "another strategy"
-NOT_TWO_THINGS, NO_MODEL, NO_BATCHES = "not two things", "no model", "no batches"
+NOT_TWO_THINGS, NO_MODEL, NO_HISTORY, NO_FIT, NO_BATCHES = "not two", "no model", "no history", "no fit", "no batches"
 
 
 @dataclass
 class MirroredTraining:
-    """What `mirrored` returned; `problem` says what is not a model with its batches, and then nothing else is known.
+    """What `mirrored` did; `problem` says what is not a model with its history, and then nothing else is known.
 
-    copies: of each variable.  parts: images by step and replica.  labels: of all images in order.  updates: -1 if the
-    model has no optimizer that counts them.
+    copies: of each variable.  parts: images by step and replica, of one epoch.  labels: of all images of an epoch, in
+    order.  rates: the learning rate of each step.  losses: of the validation images, after each epoch.
     """
 
     problem: str = ""
@@ -30,7 +29,8 @@ class MirroredTraining:
     weights: list[Array] = field(default_factory=list)
     parts: list[list[int]] = field(default_factory=list)
     labels: Array = field(default_factory=lambda: np.empty(0))
-    updates: int = -1
+    rates: list[float] = field(default_factory=list)
+    losses: list[float] = field(default_factory=list)
     optimizer: str = ""
     from_logits: bool = True
     dropout: float = 0.0
@@ -39,100 +39,106 @@ class MirroredTraining:
 
 
 def train_and_observe(
-    namespace: Mapping[str, Any], images: Array, labels: Array, weights: Weights, per_replica: int, replicas: int
+    namespace: Mapping[str, Any],
+    train: Batch,
+    validation: Batch,
+    weights: Weights,
+    per_replica: int,
+    rate: float,
+    epochs: int,
+    replicas: int,
 ) -> dict[str, Any]:
-    """Call `mirrored(strategy, images, labels, weights, per_replica)`; the fields of a MirroredTraining.
+    """Call `mirrored(strategy, train, validation, weights, per_replica, rate, epochs)`: fields of a MirroredTraining.
 
     Runs next to the student's code, on the lab's `strategy`, or with one replica on one of its devices.
     """
-    return asdict(_training(namespace, images, labels, weights, per_replica, replicas))
-
-
-def _training(
-    namespace: Mapping[str, Any], images: Array, labels: Array, weights: Weights, per_replica: int, replicas: int
-) -> MirroredTraining:
     import tensorflow as tf
 
     strategy, mirrored = namespace.get("strategy"), namespace.get("mirrored")
     kind = tf.distribute.MirroredStrategy
-    is_the_labs = type(strategy) is kind
     if mirrored is None:
-        return MirroredTraining(MISSING)
-    if strategy is None or not is_the_labs:
-        return MirroredTraining(ANOTHER_STRATEGY)
+        return asdict(MirroredTraining(MISSING))
+    if type(strategy) is not kind:
+        return asdict(MirroredTraining(ANOTHER_STRATEGY))
     if replicas < strategy.num_replicas_in_sync:
         strategy = kind(list(strategy.extended.worker_devices[:replicas]))
-    arrays_fitted: list[bool] = []
+    fitted: list[Any] = []
+    rates: list[float] = []
     fit = tf.keras.Model.fit
 
-    def observed_fit(model: Any, x: Any = None, *arguments: Any, **options: Any) -> Any:
-        arrays_fitted.append(isinstance(x, (np.ndarray, tf.Tensor)) and options.get("shuffle", True) is not False)
-        return fit(model, x, *arguments, **options)
+    class Rates(tf.keras.callbacks.Callback):  # type: ignore[misc]  # Keras has no types
+        def on_train_batch_end(self, batch: int, logs: object = None) -> None:
+            rates.append(float(tf.keras.backend.get_value(self.model.optimizer.learning_rate)))
+
+    def observed_fit(model: Any, x: Any = None, y: Any = None, batch_size: Any = None, **options: Any) -> Any:
+        in_order = y is not None and options.get("shuffle") is False
+        fitted.append(tf.data.Dataset.from_tensor_slices((x, y)).batch(batch_size or 32) if in_order else x)
+        options["callbacks"] = [*(options.get("callbacks") or []), Rates()]
+        return fit(model, x, y, batch_size, **options)
 
     with mock.patch.object(tf.keras.Model, "fit", observed_fit):
-        returned = mirrored(strategy, images, labels, weights, per_replica)
+        returned = mirrored(strategy, tuple(train), tuple(validation), weights, per_replica, rate, epochs)
+    if problem := _problem(returned, fitted):
+        return asdict(MirroredTraining(problem))
+    model, history = returned
+    batches = fitted[0]
+    is_array = isinstance(batches, (np.ndarray, tf.Tensor))
+    seen = _seen(strategy, batches, len(train[1]), per_replica) if not is_array else MirroredTraining()
+    if seen is None:
+        return asdict(MirroredTraining(NO_BATCHES))
+    loss, iterations = model.loss, getattr(model.optimizer, "iterations", None)
+    config = loss.get_config() if isinstance(loss, tf.keras.losses.Loss) else {}
+    dropped = [layer.rate for layer in model.layers if isinstance(layer, tf.keras.layers.Dropout)]
+    variables = [*model.variables, *([] if iterations is None else [iterations])]
+    seen.replicas = int(strategy.num_replicas_in_sync)
+    seen.copies = [len(kind.experimental_local_results(strategy, variable)) for variable in variables]
+    seen.weights, seen.rates = model.get_weights(), rates
+    seen.losses = [float(value) for value in history.history.get("val_loss", [])]
+    seen.optimizer = type(model.optimizer).__name__
+    seen.from_logits = bool(config.get("from_logits", not isinstance(loss, str)))
+    seen.dropout = float(max(dropped, default=0))
+    seen.fits_arrays = is_array
+    return asdict(seen)
+
+
+def _problem(returned: Any, fitted: list[Any]) -> str:
+    import tensorflow as tf
+
     if returned is None:
-        return MirroredTraining(NOTHING)
+        return NOTHING
     if not (isinstance(returned, tuple) and len(returned) == 2):
-        return MirroredTraining(NOT_TWO_THINGS)
-    model, batches = returned
-    if not isinstance(model, tf.keras.Model):
-        return MirroredTraining(NO_MODEL)
+        return NOT_TWO_THINGS
+    if not isinstance(returned[0], tf.keras.Model):
+        return NO_MODEL
+    if not fitted:
+        return NO_FIT
+    return "" if isinstance(returned[1], tf.keras.callbacks.History) else NO_HISTORY
+
+
+def _seen(strategy: Any, batches: Any, images: int, per_replica: int) -> MirroredTraining | None:
+    """The parts and labels of one pass over what `fit` got; None if it is no data set."""
+    import tensorflow as tf
+
+    kind = tf.distribute.MirroredStrategy
     cardinality = getattr(batches, "cardinality", -2)  # a method of a Dataset, a property of a distributed one
     cardinality = cardinality() if callable(cardinality) else cardinality
     if isinstance(batches, tf.data.Dataset):
         batches = kind.experimental_distribute_dataset(strategy, batches)
     elif not isinstance(batches, tf.distribute.DistributedDataset):
-        return MirroredTraining(NO_BATCHES)
-    whole_pass = -(-len(images) // (per_replica * strategy.num_replicas_in_sync))
+        return None
+    whole_pass = -(-images // (per_replica * strategy.num_replicas_in_sync))
     taken = list(islice(batches, max(whole_pass * strategy.num_replicas_in_sync, whole_pass + 1) + 1))
     is_endless = int(cardinality) == int(tf.data.INFINITE_CARDINALITY)
     if is_endless:
         taken = taken[:whole_pass]
     parts = [[part.numpy() for part in kind.experimental_local_results(strategy, batch[1])] for batch in taken]
-    optimizer, loss = getattr(model, "optimizer", None), getattr(model, "loss", None)
-    iterations = getattr(optimizer, "iterations", None)
-    config = loss.get_config() if isinstance(loss, tf.keras.losses.Loss) else {}
-    rates = [layer.rate for layer in model.layers if isinstance(layer, tf.keras.layers.Dropout)]
     return MirroredTraining(
-        replicas=int(strategy.num_replicas_in_sync),
-        copies=[len(kind.experimental_local_results(strategy, variable)) for variable in model.trainable_variables],
-        weights=model.get_weights(),
         parts=[[len(part) for part in of_step] for of_step in parts],
         labels=np.concatenate([part for of_step in parts for part in of_step]) if parts else np.empty(0),
-        updates=-1 if iterations is None else int(iterations.numpy()),
-        optimizer=type(optimizer).__name__,
-        from_logits=bool(config.get("from_logits", not isinstance(loss, str))),
-        dropout=float(max(rates, default=0)),
         is_endless=is_endless,
-        fits_arrays=any(arrays_fitted),
     )
 
 
 def global_batches(images: Array, labels: Array, size: int) -> list[Batch]:
     """The data in batches, in order; the last one may be smaller."""
     return [(images[at : at + size], labels[at : at + size]) for at in range(0, len(images), size)]
-
-
-def split(batch: Batch, replicas: int) -> list[Batch]:
-    """A global batch as a strategy divides it: each part has n/replicas images, rounded up, until none are left."""
-    images, labels = batch
-    return global_batches(images, labels, -(-len(images) // replicas))
-
-
-def by_fit(weights: Weights, batches: list[Batch], replicas: int, rate: float = RATE) -> Weights:
-    """As `Model.fit` under a strategy: each replica takes the mean over its part, then the replicas are averaged."""
-    steps = [
-        [(part, 1 / (replicas * len(part[1]))) for part in split(batch, replicas) if len(part[1])] for batch in batches
-    ]
-    return trained(weights, steps, rate)
-
-
-def serially(weights: Weights, batches: list[Batch], rate: float = RATE) -> Weights:
-    """As on one device: the mean over each batch."""
-    return trained(weights, [[(batch, 1 / len(batch[1]))] for batch in batches], rate)
-
-
-def by_constant(weights: Weights, batches: list[Batch], size: int) -> Weights:
-    """As a custom loop that divides by the size of a full batch, also the last and smaller one."""
-    return trained(weights, [[(batch, 1 / size)] for batch in batches], RATE)

@@ -19,154 +19,148 @@
 #
 # **Questions.**
 # - What does the strategy copy, what does it divide, and what do the devices exchange?
-# - Which batch size does `batch(...)` set, and what happens to the last batch?
-# - What is wrong with the lecture's distributed program, and how does it show?
+# - What is wrong with the lecture's program, and how does it show?
+# - Is the result the same as on one device?
 # - Who sends what to whom in TensorFlow's three reductions?
-# - Are the devices busy at the same time, and is the result the same?
-# - Why is it not twice as fast here?
+# - When is it faster?
 #
 # **Hardware.** Any machine. With at least `workers` GPUs it runs on those, else on logical CPU devices.
 
 # %% tags=["parameters"]
-dataset = "digits"  # digits, mnist or fashion_mnist; at most 8,000 of its training images are used
-epochs = 2  # passes over these images, in each training run
+dataset = "digits"  # digits, mnist or fashion_mnist; at most 8,000 training images
+epochs = 2  # passes over the images, in each training run
 workers = 2  # how many devices train, one replica on each; with 1 there is nothing to share
 
-# %%
-import distlab  # first: it selects tf-keras, which must happen before TensorFlow is imported
+# %% jupyter={"source_hidden": true}
+import distlab  # first: it selects tf-keras before TensorFlow is imported
 
-import itertools
 import math
-import time
-from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 import tensorflow as tf
 from IPython.display import Markdown
 
-from distlab import checks, data, devices, draw, models, profiling, quizzes
+from distlab import checks, data, devices, draw
+from distlab import launch, models, profiling, programs, quizzes
 
 draw.apply_style()
-tf.get_logger().setLevel("ERROR")  # else it announces every strategy and every all-reduce that it plans
+tf.get_logger().setLevel("ERROR")  # else it announces every strategy and all-reduce
 tf.keras.utils.set_random_seed(3)
-tf.config.experimental.enable_tensor_float_32_execution(False)  # else some GPUs round factors to 10 bits
-print(data.describe(dataset))
-train, test = data.load(dataset)
+tf.config.experimental.enable_tensor_float_32_execution(False)  # else some GPUs round factors
 
 # %% [markdown]
-# ## 1. The whole program
+# ## The whole program
 #
-# Without GPUs the processor is divided into **logical devices**. TensorFlow treats each as a separate device, but they
-# share the cores. If there are fewer GPUs than `workers`, the next cell makes at least four and uses the first
-# `workers` of them.
+# This is everything that a program needs to train on several devices; copy it into a file together with the parameters
+# above. If there are fewer GPUs than `workers`, it divides the processor into **logical devices**. TensorFlow treats
+# each as a separate device, but they share the cores. Four are made, of which the first `workers` train.
 
-# %% tags=["varies"]
-gpus = len(tf.config.list_physical_devices("GPU"))
-names = devices.at_least(workers if gpus >= workers else max(workers, 4))
-chosen = names[:workers]
-print("chosen:", chosen)
+# %% tags=["program", "slide-code"]
+import tensorflow as tf
+from sklearn.datasets import load_digits
 
-# %% [markdown]
-# This is everything that a program needs to train on several devices.
+kind = "GPU"
+if len(tf.config.list_physical_devices("GPU")) < workers:
+    kind, processor = "CPU", tf.config.list_physical_devices("CPU")[0]
+    parts = [tf.config.LogicalDeviceConfiguration()] * max(workers, 4)
+    tf.config.set_logical_device_configuration(processor, parts)
 
-# %% tags=["slide-code"]
-BATCH_SIZE_PER_REPLICA = 32
+strategy = tf.distribute.MirroredStrategy([f"{kind}:{number}" for number in range(workers)])
+global_batch_size = 32 * strategy.num_replicas_in_sync
 
-strategy = tf.distribute.MirroredStrategy(devices=chosen)
-global_batch_size = BATCH_SIZE_PER_REPLICA * strategy.num_replicas_in_sync
-
-images, labels = train.images[:8000], train.labels[:8000]
-train_batches = tf.data.Dataset.from_tensor_slices((images, labels))
-train_batches = train_batches.shuffle(len(images), seed=1).batch(global_batch_size).prefetch(tf.data.AUTOTUNE)
-test_batches = tf.data.Dataset.from_tensor_slices((test.images[:2000], test.labels[:2000])).batch(256)
+digits, classes = load_digits(return_X_y=True)
+batches = tf.data.Dataset.from_tensor_slices((digits[:1500] / 16, classes[:1500]))
+batches = batches.shuffle(1500, seed=1).batch(global_batch_size).prefetch(tf.data.AUTOTUNE)
 
 with strategy.scope():
-    model = tf.keras.Sequential(
-        [
-            tf.keras.layers.Flatten(input_shape=(28, 28)),
-            tf.keras.layers.Dense(128, activation="relu"),
-            tf.keras.layers.Dropout(0.2),
-            tf.keras.layers.Dense(10),
-        ]
-    )
+    hidden = tf.keras.layers.Dense(128, activation="relu")
+    layers = [hidden, tf.keras.layers.Dropout(0.2), tf.keras.layers.Dense(10)]
+    model = tf.keras.Sequential([tf.keras.layers.Input((64,)), *layers])
     loss = tf.keras.losses.SparseCategoricalCrossentropy(from_logits=True)
     model.compile(optimizer="adam", loss=loss, metrics=["accuracy"])
 
-model.fit(train_batches, epochs=epochs, verbose=0)
-test_loss, test_accuracy = model.evaluate(test_batches, verbose=0)
+model.fit(batches, epochs=epochs, verbose=0)
+test_loss, test_accuracy = model.evaluate(digits[1500:] / 16, classes[1500:], verbose=0)
 
 # %% tags=["varies"]
-print(f"replicas: {strategy.num_replicas_in_sync}, test accuracy: {test_accuracy:.3f}")
+replicas = strategy.num_replicas_in_sync
+print(f"replicas on {kind} devices: {replicas}, test accuracy: {test_accuracy:.2f}")
 
 # %% [markdown]
 # Compared with a program for one device, three things are new:
 #
-# - **The strategy.** `MirroredStrategy()` without a list takes every GPU, or every logical CPU device if there is no
-#   GPU. A list chooses. Devices that are not in the list stay idle: on a shared machine, choose.
-# - **The scope.** Variables are created inside `strategy.scope()`: the model, the optimizer and the metrics. `fit` and
+# - **The strategy.** `MirroredStrategy()` without a list takes every GPU, or every logical CPU device if there is none.
+#   Devices that are not in the list stay idle.
+# - **The scope.** The variables of model, optimizer and metrics are created inside `strategy.scope()`. `fit` and
 #   `evaluate` need no scope.
 # - **The batch size.** `batch(...)` sets the **global batch size**. The strategy divides each global batch into one
 #   **per-replica batch** for each replica.
 
-# %% [markdown]
-# ### What the strategy copies and divides
+# %% [markdown] tags=["slide-picture", "slide-predict"]
+# ## What the strategy copies and divides
 #
 # A **replica** is one copy of the model on one device. A variable created inside the scope is a **mirrored variable**:
-# one copy per device under one name. All copies start equal, each replica gets another part of the batch, and all
-# apply the same summed gradient. This is synchronous data parallelism inside one process.
+# one copy per device under one name. All copies start equal, and all apply the same summed gradient. This is
+# synchronous data parallelism inside one process.
+#
+# ![One process with one input pipeline, two replicas with a part of the batch and a copy of each mirrored variable, and
+# an all-reduce that adds their gradients](../figures/03_mirrored_strategy.svg)
 #
 # **Predict.** The program has trained. Do the copies of a weight still agree, and to how many digits?
 
+
 # %%
-copies = [copy.numpy() for copy in strategy.experimental_local_results(model.trainable_variables[0])]
-print("copies of the first weight matrix:", len(copies))
-checks.assert_equal(copies, [copies[0]] * len(copies), "copies", tolerance=0)
-
-
-def images_per_replica(strategy: tf.distribute.Strategy, batches: tf.data.Dataset) -> list[int]:
+def images_per_replica(strategy, batches) -> list[int]:
     """How many images of the first batch each replica gets."""
     batch_images, _ = next(iter(strategy.experimental_distribute_dataset(batches)))
     return [len(part) for part in strategy.experimental_local_results(batch_images)]
 
 
-print("images per replica in a step:", images_per_replica(strategy, train_batches))
+kernel = model.trainable_variables[0]
+copies = [copy.numpy() for copy in strategy.experimental_local_results(kernel)]
+print("copies of the first weight matrix:", len(copies))
+checks.assert_equal(copies, [copies[0]] * len(copies), "copies", tolerance=0)
+print("images per replica in a step:", images_per_replica(strategy, batches))
 
 # %% [markdown] tags=["slide-text", "slide-predict"]
-# ## 2. The lecture's program
+# ## The lecture's program
 #
-# This is the lecture's distributed program in our words. It was written for two GPUs with 32 images each. It runs, it
-# prints no warning, and it has faults. Do not look for them yet.
+# This is the lecture's distributed program in our words, for images of 28 × 28 pixels. It was written for two GPUs with
+# 32 images each. It runs, it prints no warning, and it has four faults. Do not look for them yet.
 #
-# **Predict.** With this network one device usually reaches an accuracy near 0.9
-# ([notebook 02](02_single_device_baseline.ipynb)). What do you expect after a few epochs on several devices?
+# **Predict.** With this network one device usually reaches an accuracy near 0.9. What do you expect on several devices?
 
 # %%
+train, test = data.load(dataset)
+images, labels = train.images[:8000], train.labels[:8000]
 one_hot_labels = tf.keras.utils.to_categorical(labels, 10)
-one_hot_test = tf.data.Dataset.from_tensor_slices(
-    (test.images[:2000], tf.keras.utils.to_categorical(test.labels[:2000], 10))
-).batch(256)
+one_hot_test = (test.images[:2000], tf.keras.utils.to_categorical(test.labels[:2000], 10))
 
 BATCH_SIZE = 32
 GLOBAL_BATCH_SIZE = BATCH_SIZE * strategy.num_replicas_in_sync
+options = tf.data.Options()
+options.experimental_distribute.auto_shard_policy = tf.data.experimental.AutoShardPolicy.DATA
 lecture_batches = tf.data.Dataset.from_tensor_slices((images, one_hot_labels)).batch(64)
+lecture_batches = lecture_batches.with_options(options)
 
 tf.keras.utils.set_random_seed(3)
 with strategy.scope():
-    model = models.mlp()  # the four layers of the program above
+    model = models.mlp()  # the layers of the program above, for images of 28 × 28 pixels
     model.compile(optimizer="adam", loss="categorical_crossentropy", metrics=["accuracy"])
 
 # %% tags=["varies", "slide-output"]
-first_loss = model.evaluate(one_hot_test, verbose=0)[0]
+first_loss = model.evaluate(*one_hot_test, verbose=0)[0]
 history = model.fit(lecture_batches, epochs=epochs, verbose=0).history
-accuracy_lecture = model.evaluate(one_hot_test, verbose=0)[1]
-print("loss before training: ", round(first_loss, 2))
-print("loss of each epoch:   ", np.round(history["loss"], 2).tolist())
-print("test accuracy:        ", round(accuracy_lecture, 3))
+accuracy_lecture = model.evaluate(*one_hot_test, verbose=0)[1]
+print(f"loss before training: {first_loss:.2f}")
+print(f"loss of each epoch:   {', '.join(f'{value:.2f}' for value in history['loss'])}")
+print(f"test accuracy:        {accuracy_lecture:.2f}")
 
 # %% [markdown] tags=["slide-takeaway", "slide-quiz"]
-# Such a network usually learns little. The lecture's printout showed it too: accuracy 0.2202 on two GPUs, 0.9778 on
-# one. The loss before training says where to look: an untrained network gives each of 10 classes a probability near
-# 1/10, so its loss must be near $\ln 10 \approx 2.303$.
+# Such a network usually learns little. In the lecture's printout too: accuracy 0.2202 on two GPUs, 0.9778 on one. The
+# loss before training says where to look: an untrained network gives each of 10 classes a probability near 1/10, so its
+# loss must be near $\ln 10 \approx 2.303$.
 #
 # **Question.** The loss before training is far from ln 10. What follows?
 #
@@ -178,10 +172,10 @@ print("test accuracy:        ", round(accuracy_lecture, 3))
 # <details>
 # <summary>Answer</summary>
 #
-# 1. No. The reported loss is a mean; this confuses it with the sum of gradients.
-# 2. No. Nothing has been trained yet.
-# 3. **Right.** Only the data, the network and the loss take part before training.
-# 4. No. Other seeds move the loss of an untrained network by tenths.
+# 1. The reported loss is a mean; this confuses it with the sum of gradients.
+# 2. Nothing has been trained yet.
+# 3. **Right.** Only data, network and loss take part before training.
+# 4. Other seeds move the loss of an untrained network by tenths.
 # </details>
 
 # %% [markdown]
@@ -190,32 +184,36 @@ print("test accuracy:        ", round(accuracy_lecture, 3))
 # The last layer, `Dense(10)`, has no softmax: it returns **logits**, numbers of any sign. The string
 # `"categorical_crossentropy"` means a loss with `from_logits=False`, which expects probabilities. It divides the ten
 # numbers by their sum, clips what is not between 0 and 1, and takes the logarithm. A clipped number has no gradient.
-# Of the four combinations of layer and loss two are right: logits with `from_logits=True`, and a softmax with the
-# default. A softmax with `from_logits=True` usually does no harm: Keras finds the softmax, takes its input and warns.
+# Logits need `from_logits=True`, and a softmax the default; the opposite mistake usually does no harm, since Keras
+# finds the softmax, takes its input and warns.
 #
-# The fix is one argument. Everything else stays as it was.
+# The fix is one argument.
+
 
 # %% tags=["varies"]
-tf.keras.utils.set_random_seed(3)
-with strategy.scope():
-    model = models.mlp()
-    loss = tf.keras.losses.CategoricalCrossentropy(from_logits=True)
-    model.compile(optimizer="adam", loss=loss, metrics=["accuracy"])
-first_loss_fixed = model.evaluate(one_hot_test, verbose=0)[0]
+def compiled(loss: tf.keras.losses.Loss) -> tf.keras.Model:
+    """The lecture's network, with the same initial weights each time."""
+    tf.keras.utils.set_random_seed(3)
+    with strategy.scope():
+        model = models.mlp()
+        model.compile(optimizer="adam", loss=loss, metrics=["accuracy"])
+    return model
+
+
+model = compiled(tf.keras.losses.CategoricalCrossentropy(from_logits=True))
+first_loss_fixed = model.evaluate(*one_hot_test, verbose=0)[0]
 model.fit(lecture_batches, epochs=epochs, verbose=0)
-accuracy_fixed = model.evaluate(one_hot_test, verbose=0)[1]
-print(f"loss before training: {first_loss_fixed:.2f} (the lecture's program: {first_loss:.2f})")
-print(f"test accuracy:        {accuracy_fixed:.3f} (the lecture's program: {accuracy_lecture:.3f})")
+accuracy_fixed = model.evaluate(*one_hot_test, verbose=0)[1]
+print(f"loss before training: {first_loss_fixed:.2f} (lecture: {first_loss:.2f})")
+print(f"test accuracy:        {accuracy_fixed:.2f} (lecture: {accuracy_lecture:.2f})")
 
 # %% [markdown] tags=["slide-text", "slide-predict"]
 # ### Fault 2: the distributed data are never shuffled
 #
 # The lecture's serial program called `fit` with NumPy arrays, which `fit` shuffles before each epoch. A `tf.data`
 # pipeline is used as it is: the default `shuffle=True` of `fit` has no effect on it. The distributed program has no
-# `shuffle`, so all epochs present the same batches in the same order. The two programs differ in more than the number
-# of devices.
-#
-# On MNIST you hardly notice, because its files are already mixed. Many data sets are stored class by class.
+# `shuffle`, so all epochs present the same batches in the same order. On MNIST you hardly notice, because its files are
+# already mixed, but many data sets are stored class by class.
 #
 # **Predict.** What accuracy does the pipeline reach on images that are sorted by class, with and without `shuffle`?
 
@@ -227,80 +225,55 @@ pipelines = {
     "with shuffle": stored_sorted.shuffle(len(images), seed=1).batch(global_batch_size),
 }
 accuracy_sorted = {}
-for name, batches in pipelines.items():
-    first_labels = [next(iter(batches))[1].numpy()[:8].tolist() for _ in range(2)]
+for name, pipeline in pipelines.items():
+    first_labels = [next(iter(pipeline))[1].numpy()[:8].tolist() for _ in range(2)]
     print("{:15}  first labels of two epochs: {} {}".format(name, *first_labels))
-    tf.keras.utils.set_random_seed(3)
-    with strategy.scope():
-        model = models.mlp()
-        loss = tf.keras.losses.SparseCategoricalCrossentropy(from_logits=True)
-        model.compile(optimizer="adam", loss=loss, metrics=["accuracy"])
-    model.fit(batches, epochs=epochs, verbose=0)
-    accuracy_sorted[name] = model.evaluate(test_batches, verbose=0)[1]
+    model = compiled(tf.keras.losses.SparseCategoricalCrossentropy(from_logits=True))
+    model.fit(pipeline, epochs=epochs, verbose=0)
+    evaluation = model.evaluate(test.images[:2000], test.labels[:2000], verbose=0)
+    accuracy_sorted[name] = evaluation[1]
 
 # %% tags=["varies", "slide-output"]
-print("test accuracy:", {name: round(accuracy, 3) for name, accuracy in accuracy_sorted.items()})
+for name, accuracy in accuracy_sorted.items():
+    print(f"{name:15}  test accuracy {accuracy:.2f}")
 
 # %% [markdown]
-# ### A latent fault: the literal 64
+# ### Fault 3: the literal 64
 #
-# The program computes `GLOBAL_BATCH_SIZE` and then writes `batch(64)`. On the lecture's two GPUs that is the same
-# number. On any other number of devices it is not, and nothing says so.
-#
-# **Predict.** The program runs unchanged on four devices. How many images does each get in a step, and how many steps
-# has an epoch? What should they be?
+# The program computes `GLOBAL_BATCH_SIZE` and then writes `batch(64)`. On the lecture's two GPUs that is the same, on
+# any other number of devices it is not, and nothing says so.
 
 # %%
-for count in (2, 4):
-    if count > len(names):
-        continue  # not enough GPUs
-    several = tf.distribute.MirroredStrategy(names[:count], cross_device_ops=tf.distribute.ReductionToOneDevice())
-    intended = math.ceil(len(images) / (BATCH_SIZE * several.num_replicas_in_sync))
-    print(f"{count} devices, intended:    {[BATCH_SIZE] * count} images in a step, {intended} steps in an epoch")
-    print(f"{count} devices, the program: {images_per_replica(several, lecture_batches)}", end=" ")
-    print(f"images in a step, {len(lecture_batches)} steps in an epoch")
+available = len(tf.config.list_logical_devices(kind))
+names = [f"{kind}:{number}" for number in range(available)]
+for count in [count for count in (2, 4) if count <= available]:
+    reduction = tf.distribute.ReductionToOneDevice()
+    several = tf.distribute.MirroredStrategy(names[:count], cross_device_ops=reduction)
+    intended = math.ceil(len(images) / (BATCH_SIZE * count))
+    seen = images_per_replica(several, lecture_batches)
+    print(f"{count} devices, intended:    {intended} steps, images: {[BATCH_SIZE] * count}")
+    print(f"{count} devices, the program: {len(lecture_batches)} steps, images: {seen}")
 
 # %% [markdown]
-# Each further device makes every device's share smaller, and the number of steps, each with an all-reduce, stays the
-# same. With eight GPUs each gets eight images. A GPU is inefficient with so few images, so nothing is gained. The fix
-# is to use the number that was computed, as the first program of this chapter does.
+# Each further device makes every share smaller, and the number of steps, each with an all-reduce, stays the same. Eight
+# GPUs get eight images each, far too few to keep them busy. The fix is to use the number that was computed. Then more
+# devices mean fewer updates with larger batches, which may need another learning rate ([chapter
+# 10](10_large_batch_and_warmup.ipynb)).
 #
-# With the fix, more devices mean a larger global batch and fewer updates in an epoch. That is another training run: it
-# may need another learning rate or more epochs (notebook 10, large batch and warm-up).
-
-# %% [markdown]
-# ## 3. The global batch, and the last one
+# ### Fault 4: a policy that does nothing
 #
-# With $R$ replicas and $b$ images per replica the global batch size is $B = R\,b$. The number of images is seldom a
-# multiple of $B$, so the last batch is smaller. The strategy still divides it into $R$ parts.
+# The lecture sets `AutoShardPolicy.DATA`. **Auto-sharding** divides data among processes that each have a pipeline
+# ([chapter 07](07_multi_worker.ipynb)). Here there is one pipeline, whose batches are divided whatever the policy says.
 #
-# **Predict.** How is a last batch of 29 images divided among the replicas? And one of a single image?
-
-
-# %%
-def parts(rest: int) -> list[int]:
-    """How a global batch with only `rest` images in it is divided among the replicas."""
-    batches = tf.data.Dataset.range(global_batch_size + rest).batch(global_batch_size)
-    last = list(strategy.experimental_distribute_dataset(batches))[-1]
-    return [len(part) for part in strategy.experimental_local_results(last)]
-
-
-print("images in the last batch of an epoch:", len(images) % global_batch_size or global_batch_size)
-for rest in (29, 3, 1):
-    print(f"last batch of {rest:>2}, divided into parts of {parts(rest)}")
-
-# %% [markdown]
-# No image is lost, none is repeated, and a replica may get nothing at all. This looks harmless. Now think of the
-# gradient. `fit` lets each replica take the mean over *its own* images and then averages the replicas. An image in a
-# part of $b_r$ images has the weight $1 / (R\,b_r)$. On one device it would have $1 / B$, with $B$ the images of this
-# batch.
+# ### The last batch
 #
-# **Predict.** The last batch holds one image. On one device its weight in the gradient is 1. With two replicas?
+# The last batch of an epoch is usually smaller, and is still divided into $R$ parts. `fit` lets each replica take the
+# mean over *its own* $b_r$ images and then averages the replicas, so an image has the weight $1 / (R\,b_r)$.
 
 
 # %%
-def trained(strategy: tf.distribute.Strategy, batches: tf.data.Dataset, dropout: float = 0.0) -> tuple:
-    """Weights of the network before (always the same) and after one pass of plain SGD over `batches`."""
+def trained(strategy, batches, dropout: float = 0.0) -> tuple[list, list]:
+    """Weights of the network before (always the same) and after one pass of plain SGD."""
     tf.keras.utils.set_random_seed(7)
     with strategy.scope():
         model = models.mlp(dropout)
@@ -311,118 +284,139 @@ def trained(strategy: tf.distribute.Strategy, batches: tf.data.Dataset, dropout:
     return before, model.get_weights()
 
 
-# %%
-single = tf.distribute.get_strategy()  # the default outside any scope: one replica, no mirroring
-one_image = tf.data.Dataset.from_tensor_slices((train.images[:1], train.labels[:1])).batch(global_batch_size)
+single = tf.distribute.get_strategy()  # the default outside any scope: one replica
+one_image = tf.data.Dataset.from_tensor_slices((images[:1], labels[:1]))
+one_image = one_image.batch(global_batch_size)
 before, alone = trained(single, one_image)
 _, mirrored = trained(strategy, one_image)
-share = np.linalg.norm(mirrored[-1] - before[-1]) / np.linalg.norm(alone[-1] - before[-1])
-print(f"the step of {workers} replicas, one of which has the image: {share:.3f} times the step of one device")
+steps = [np.linalg.norm(weights[-1] - before[-1]) for weights in (mirrored, alone)]
+print("one image left, divided into parts of", images_per_replica(strategy, one_image))
+print(f"length of this step, {workers} replicas against one: {steps[0] / steps[1]:.3f}")
 
 # %% [markdown]
-# The empty replicas contribute a gradient of zero, and the average still divides by all. With two replicas the step is
-# half as long. One such batch per epoch does little harm; in a data set of a few batches, or in a comparison with a
-# serial run, it matters. `batch(..., drop_remainder=True)` avoids it and drops images; `repeat()` before `batch()`
-# avoids it and mixes epochs. The fix that changes nothing else is a custom loop that divides by the true global batch
-# size: [notebook 04](04_custom_training_loop.ipynb).
+# The empty replicas contribute a gradient of zero, and the average still divides by all. In a comparison with a serial
+# run it shows. [Chapter 04](04_custom_training_loop.ipynb) has the cure.
 
-# %% [markdown]
-# ## 4. The all-reduce, and three ways to do it
+# %% [markdown] tags=["slide-formula", "slide-predict"]
+# ## The weights are equal
 #
-# After the backward pass each replica holds its own gradient. An **all-reduce** adds them up and gives every replica
-# the sum. The argument `cross_device_ops` of `MirroredStrategy` chooses how:
+# Same initial weights, same global batches, plain SGD, 20 steps: after that the mirrored run must have the weights of
+# the one-device run, up to rounding. If all parts are equally large, the mean of the gradients $g_i$ of $B$ images is
+# the mean of the replicas' means $m_r$:
+#
+# $$\frac{1}{B}\sum_{i} g_i = \frac{1}{R}\sum_{r} m_r$$
+#
+# **Predict.** Exactly equal, or nearly? And with the lecture's dropout of 0.2?
+
+# %% tags=["slide-output"]
+STEPS = 20
+batch = 64 // workers * workers  # 64, or the next smaller number that divides into equal parts
+index = np.arange(STEPS * batch) % len(images)
+full_batches = tf.data.Dataset.from_tensor_slices((images[index], labels[index]))
+full_batches = full_batches.batch(batch)
+_, serial = trained(single, full_batches)
+_, parallel = trained(strategy, full_batches)
+checks.assert_equal_weights(serial, parallel)
+
+# %% tags=["varies", "slide-output", "slide-continued"]
+_, serial_dropout = trained(single, full_batches, dropout=0.2)
+_, parallel_dropout = trained(strategy, full_batches, dropout=0.2)
+difference = checks.largest_difference(serial_dropout, parallel_dropout)
+print(f"largest difference of the weights with dropout: {difference:.1g}")
+
+# %% [markdown] tags=["slide-takeaway"]
+# Not exactly equal: floating-point addition is not associative, and with replicas the order of additions differs. The
+# difference has the size of a float32 rounding error. A real mistake, such as a wrong batch size, a lost replica or a
+# gradient counted twice, shows in the first three decimals.
+#
+# Dropout breaks the *comparison*, not the training: each replica draws its own random mask, while the serial run draws
+# one for the whole batch. The same holds for random augmentation. Batch normalisation takes its statistics from the
+# images of one replica, unless the layer is created with `synchronized=True`. So compare without them.
+
+# %% [markdown]
+# ## The all-reduce, and three ways to do it
+#
+# An **all-reduce** adds the replicas' gradients and gives every replica the sum. The argument `cross_device_ops` of
+# `MirroredStrategy` chooses how:
 #
 # - **`ReductionToOneDevice`**: one device collects, adds, and sends the sum back.
-# - **`HierarchicalCopyAllReduce`**: two groups of devices. Each group adds up on one of its devices; one of these two
-#   adds both sums and sends the total to the other. Made for NVIDIA's DGX-1: two groups of four GPUs.
-# - **`NcclAllReduce`**: NVIDIA's library NCCL, for GPUs only; TensorFlow passes it one tensor per device and receives
-#   the sum.
-
-# %% [markdown]
-# If you choose none, TensorFlow 2.21 uses its collective operations: NCCL between GPUs, a ring between CPU devices. A
-# second strategy that trains with them in the same process can fail ("Shape mismatch in the collective
-# instance"). Train with one strategy only, as this notebook does.
+# - **`HierarchicalCopyAllReduce`**: two groups of devices. Each adds up on one of its devices; one of these two adds
+#   both sums and sends the total to the other. Made for NVIDIA's DGX-1: two groups of four GPUs.
+# - **`NcclAllReduce`**: NVIDIA's library **NCCL**, for GPUs only. TensorFlow passes it one tensor per device and
+#   receives the sum.
 #
-# On GPUs the lecture's log says `batch_all_reduce: 4 all-reduces with algorithm = nccl, num_packs = 1`. The four are
-# the gradients of two kernels and two biases; one pack means that they are joined and travel as one array. This
-# notebook silences the line; `bytes_per_pack` in chapter 07 makes more packs.
+# Here replica 0 has a gradient of ones, replica 1 of twos, and so on.
+
 
 # %%
-REDUCTIONS = {
-    "ReductionToOneDevice": tf.distribute.ReductionToOneDevice(),
-    "HierarchicalCopyAllReduce": tf.distribute.HierarchicalCopyAllReduce(),
-    "NcclAllReduce": tf.distribute.NcclAllReduce(),
-}
-
-
-def summing(reduction: tf.distribute.CrossDeviceOps, device_names: list[str]) -> Callable:
-    """A step in which replica 0 holds a gradient of ones, replica 1 of twos …, and all receive the sum."""
-    mirrored = tf.distribute.MirroredStrategy(device_names, cross_device_ops=reduction)
+def summing(name: str, device_names: list[str]):
+    """A step in which every replica receives the sum of all gradients."""
+    reduction = getattr(tf.distribute, name)()
+    strategy = tf.distribute.MirroredStrategy(device_names, cross_device_ops=reduction)
 
     def replica() -> tf.Tensor:
         context = tf.distribute.get_replica_context()
-        gradient = tf.fill([3], 1.0 + tf.cast(context.replica_id_in_sync_group, tf.float32))
-        return context.all_reduce(tf.distribute.ReduceOp.SUM, gradient)
+        number = tf.cast(context.replica_id_in_sync_group, tf.float32)
+        return context.all_reduce(tf.distribute.ReduceOp.SUM, tf.fill([3], 1 + number))
 
-    @tf.function
-    def step() -> tuple[tf.Tensor, ...]:
-        return mirrored.experimental_local_results(mirrored.run(replica))
-
-    return step
+    return tf.function(lambda: strategy.experimental_local_results(strategy.run(replica)))
 
 
-# %%
 four = names[:4] if len(names) >= 4 else names[:2]  # two GPUs will do
-for name, reduction in REDUCTIONS.items():
+REDUCTIONS = ("ReductionToOneDevice", "HierarchicalCopyAllReduce", "NcclAllReduce")
+for name in REDUCTIONS:
     try:
-        results = [result.numpy().tolist() for result in summing(reduction, four)()]
+        results = [result.numpy().tolist() for result in summing(name, four)()]
+        print(f"{name}: {results}")
     except tf.errors.InvalidArgumentError as error:
         print(f"{name}: {error.message.splitlines()[0].partition(' used by')[0]}")
-        continue
-    print(f"{name}: {results}")
 
 # %% [markdown] tags=["slide-text", "slide-predict"]
 # The first two give the same sum on every device. `NcclAllReduce` has no implementation for CPU devices, and TensorFlow
-# says so when the step first runs, not when the strategy is created.
+# says so when the step first runs.
 #
-# The sums are equal, the messages are not. TensorFlow turns a step into a graph in which each operation has its device.
-# Where an operation reads a tensor of another device, that tensor has to travel. So the graph shows who sends what to
-# whom, without running the step. `profiling.messages` of `distlab` reads it from there. In a step of its count a device
-# sends at most one message and receives at most one, as in chapter 06.
+# The sums are equal, but the messages are not. In TensorFlow's graph each operation has its device, and where it reads
+# a tensor of another device, that tensor has to travel. `profiling.messages` of `distlab` reads the messages from the
+# graph. In one of the steps that it counts, a device sends at most one message and receives at most one, as in [chapter
+# 06](06_collectives_and_ring_all_reduce.ipynb).
 #
 # **Predict.** Four devices. How many messages does device 0 send and receive under `ReductionToOneDevice`?
 
-# %%
-patterns = {
-    name: profiling.messages.between_devices(summing(reduction, four).get_concrete_function().graph, four)
-    for name, reduction in REDUCTIONS.items()
-}
+# %% jupyter={"source_hidden": true} tags=["slide-output"]
+patterns = {}
+for name in REDUCTIONS:
+    graph = summing(name, four).get_concrete_function().graph
+    sent = profiling.messages.between_devices(graph, four)
+    of_device_0 = sum(0 in (message.source, message.destination) for message in sent)
+    print(f"{name}: messages: {len(sent)}, to or from device 0: {of_device_0}")
+    patterns |= {name: sent} if sent else {}
+text = "One panel per reduction, one row per device, one arrow per message, by step. "
 for name, sent in patterns.items():
-    at_device_0 = sum(0 in (message.source, message.destination) for message in sent)
-    print(f"{name}: {len(sent)} messages, {at_device_0} of them to or from device 0")
-    for step, together in itertools.groupby(sent, key=lambda message: message.step):
-        print(f"  step {step}:", ", ".join(f"{source} → {destination}" for _, source, destination in together))
-
-# %% tags=["slide-output"]
-drawn = {name: sent for name, sent in patterns.items() if sent}
-in_words = [
-    f"{name}: " + ", ".join(f"{source} to {destination} in step {step}" for step, source, destination in sent)
-    for name, sent in drawn.items()
-]
-draw.show(
-    draw.exchange(drawn, [f"device {number}" for number in range(len(four))]),
-    "One panel per reduction, one row per device, steps to the right, one arrow per message. " + ". ".join(in_words),
-)
+    text += f"{name}: "
+    text += ", ".join(f"{source} to {to} in step {step}" for step, source, to in sent) + ". "
+rows = [f"device {number}" for number in range(len(four))]
+draw.show(draw.exchange(patterns, rows), text)
 
 # %% [markdown] tags=["slide-takeaway"]
-# `ReductionToOneDevice` is simple, but everything passes through device 0: with $p$ devices it handles $2(p-1)$
-# messages, each as large as the gradient, one after the other. `HierarchicalCopyAllReduce` sends the same number of
-# messages in fewer steps, since the groups work at the same time, and most stay inside a group. For `NcclAllReduce` the
-# graph shows none: the exchange happens inside one operation, as a ring or as trees (notebook 06, collectives and ring
-# all-reduce).
+# Under `ReductionToOneDevice` everything passes through device 0: with $p$ devices it handles $2(p-1)$ messages, each
+# as large as the gradient, one after the other. `HierarchicalCopyAllReduce` sends as many messages in fewer steps,
+# since the groups work at the same time. For `NcclAllReduce` the graph shows none: the exchange happens inside one
+# operation, as a ring or as trees.
 
 # %% [markdown]
-# **Question.** Which of them would you choose on two GPUs without NVLink?
+# **What the log says.** On two GPUs the lecture's program prints
+#
+#     batch_all_reduce: 4 all-reduces with algorithm = nccl, num_packs = 1
+#
+# The 4 are the tensors to reduce, one gradient for each of two kernels and two biases. One pack means that they are
+# joined into one array, which travels in one all-reduce and is cut into four again. These are the words of
+# `NcclAllReduce`. If you choose no reduction, TensorFlow 2.21 uses its collective operations, NCCL between GPUs and a
+# ring between CPU devices, and says `Collective all_reduce tensors: 4 all_reduces, … num_packs = 1`. There
+# `bytes_per_pack` decides on the packs (chapter 07). Train with one such strategy per process: a second one can fail
+# ("Shape mismatch in the collective instance").
+
+# %% [markdown]
+# **Question.** Which reduction would you choose on two GPUs without NVLink?
 #
 # 1. Hierarchical copy: hierarchies scale.
 # 2. Reduction to one device: NCCL needs NVLink.
@@ -437,256 +431,111 @@ draw.show(
 # 3. **Right.** The default is NCCL, and it is right unless a measurement says otherwise.
 # 4. The sums are equal, but the times are not.
 # </details>
-
-# %% [markdown] tags=["slide-predict"]
+#
 # ### Compare with a known sum
 #
-# **Predict.** Three devices hold gradients of 1, 2 and 3. What do the two reductions give?
+# Three devices hold gradients of 1, 2 and 3, so the sum must be 6.
 
 # %% tags=["slide-output"]
-for name in ("ReductionToOneDevice", "HierarchicalCopyAllReduce"):
-    results = [float(result[0]) for result in summing(REDUCTIONS[name], names[:3])()]
-    print(f"{name} on {len(results)} devices: {results}, the correct sum is {sum(range(1, len(results) + 1))}")
+for name in REDUCTIONS[:2]:
+    results = [float(result[0]) for result in summing(name, names[:3])()]
+    print(f"{name}: {results}, the correct sum is {sum(range(1, len(results) + 1))}")
 
 # %% [markdown] tags=["slide-takeaway"]
 # `HierarchicalCopyAllReduce` makes two groups of $\lfloor p/2 \rfloor$ devices. With an odd number of devices the last
-# one is in no group, and its gradient is lost without an error or a warning: three devices train on two thirds of the
-# data. So almost every notebook of this course compares the parallel run with the serial one.
+# one is in no group, and its gradient is lost without a warning: three devices train on two thirds of the data. So
+# almost every chapter compares the parallel run with the serial one.
 
 # %% [markdown]
-# ## 5. Several pipelines
+# ## Are all devices busy?
 #
-# `MirroredStrategy` has one input pipeline: it reads a global batch and divides it, so each image goes to exactly one
-# replica, whatever the policy for **auto-sharding** says. The lecture's program sets `AutoShardPolicy.DATA` all the
-# same, a fourth fault, and a harmless one: with a single process it has no effect. Policies matter when several
-# processes each have a pipeline; chapter 07 shows OFF, DATA, FILE and AUTO at work.
-#
-# ## 6. Are both devices busy?
-#
-# `num_replicas_in_sync` only says what was asked for. So let each replica note the time: when it starts, when it has
-# its gradients, and when its weights are updated. [Notebook 04](04_custom_training_loop.ipynb) explains the loop below;
-# here it only records the times.
+# `num_replicas_in_sync` only says what was asked for. So let each replica note the time: when it starts a step, when it
+# has its gradients, and when its weights are updated. `profiling.replicas.moments` builds such a step.
 
-
-# %%
-def clock(after: list[tf.Tensor]) -> tf.Tensor:
-    """The time at which all tensors in `after` have been computed."""
-    with tf.device("CPU:0"):
-        return tf.numpy_function(lambda *values: time.perf_counter(), after, tf.float64, stateful=False)
-
-
-# %%
-def training_step(strategy: tf.distribute.Strategy, global_batch: int, read_clock: Callable) -> Callable:
-    """A step of SGD; each replica gives the times at which it began, had its gradients, and had updated."""
-    with strategy.scope():
-        model, optimizer = models.mlp(dropout=0.0), tf.keras.optimizers.SGD(0.1)
-        optimizer.build(model.trainable_variables)
-    loss_of = tf.keras.losses.SparseCategoricalCrossentropy(from_logits=True, reduction="none")
-
-    def replica(images: tf.Tensor, labels: tf.Tensor) -> tf.Tensor:
-        began = read_clock([images[:1]])
-        with tf.control_dependencies([began]):
-            images = tf.identity(images)  # nothing below starts before the clock was read
-        with tf.GradientTape() as tape:
-            loss = tf.reduce_sum(loss_of(labels, model(images, training=True))) / global_batch
-        gradients = tape.gradient(loss, model.trainable_variables)
-        computed = read_clock(gradients)
-        optimizer.apply_gradients(zip(gradients, model.trainable_variables, strict=True))
-        updated = read_clock([tf.identity(weight) for weight in model.trainable_variables])
-        return tf.stack([began, computed, updated])
-
-    @tf.function
-    def step(batch: tuple) -> tuple[tf.Tensor, ...]:
-        return strategy.experimental_local_results(strategy.run(replica, args=batch))
-
-    return step
-
-
-# %% [markdown] tags=["slide-predict"]
-# A measuring device must not change what it measures. `tf.timestamp()` looks like the obvious clock, but it counts as
-# an operation with a side effect, and a `tf.function` runs all of these in the order of the program. Replica 1's clock
-# would wait for replica 0's, and the picture would show replicas that take turns. The clock above has no such order.
-#
-# **Predict.** Sketch it first: one row per device, time to the right. What do the rows look like without a strategy,
-# and under the strategy with its chosen devices?
-
-
-# %%
-def batches_of(strategy: tf.distribute.Strategy, global_batch: int, count: int) -> list:
-    """`count` distributed batches, in memory, so that no input pipeline takes part in what is measured."""
-    index = np.arange(global_batch * count) % len(images)
-    pipeline = tf.data.Dataset.from_tensor_slices((train.images[index], train.labels[index]))
-    return list(strategy.experimental_distribute_dataset(pipeline.batch(global_batch, drop_remainder=True)))
-
-
-STEPS_DRAWN = 5
-
-
-def intervals(strategy: tf.distribute.Strategy) -> list[list[draw.Interval]]:
-    """What each replica did, and when, in the steps after a first one."""
-    global_batch, replicas = 256 * workers, strategy.num_replicas_in_sync
-    step, batches = training_step(strategy, global_batch, clock), batches_of(strategy, global_batch, STEPS_DRAWN)
-    step(batches[0])  # traces the step
-    rows = [[] for _ in range(replicas)]
-    for batch in batches:
-        for row, times in zip(rows, step(batch), strict=True):
-            began, computed, updated = times.numpy()
-            row.append(draw.Interval(began, computed, "forward and backward"))
-            second = "all-reduce and update" if replicas > 1 else "update"
-            row.append(draw.Interval(computed, max(computed, updated), second))
-    return rows
-
-
-TITLE = f"MirroredStrategy, devices chosen: {workers}"
-busy = {"no strategy": intervals(single), TITLE: intervals(strategy)}
-
-# %% tags=["varies", "slide-output"]
-together = 0
-for step in range(STEPS_DRAWN):
-    computing = [row[2 * step] for row in busy[TITLE]]
-    together += max(box.start for box in computing) < min(box.end for box in computing)
+# %% jupyter={"source_hidden": true} tags=["varies", "slide-output"]
+TITLE = f"MirroredStrategy, devices: {workers}"
+PARTS = ("forward and backward", "all-reduce and update")
+index = np.arange(6 * 256 * workers) % len(images)
+large = tf.data.Dataset.from_tensor_slices((images[index], labels[index]))
+large = large.batch(256 * workers)
+busy = {}
+for title, used in (("no strategy", single), (TITLE, strategy)):
+    moments = profiling.replicas.moments(used, lambda: models.mlp(dropout=0.0), large)
+    busy[title] = []
+    for steps in moments:
+        pairs = [(step[i : i + 2], PARTS[i]) for step in steps for i in (0, 1)]
+        busy[title].append([draw.Interval(*times, part) for times, part in pairs])
 draw.show(
     draw.busy(busy, [f"device {number}" for number in range(len(names))]),
-    "Two strips over time, one row per device. Without a strategy only device 0 has boxes. Under MirroredStrategy each "
-    f"chosen device has boxes for each of {STEPS_DRAWN} steps; the other devices stay empty.",
+    "Two strips over time, one row per device. Without a strategy only device 0 has boxes. "
+    "Under MirroredStrategy each chosen device has boxes for each step, the others none.",
 )
+together = int(np.sum(moments[..., 0].max(axis=0) < moments[..., 1].min(axis=0)))
 Markdown(
-    f"In {together} of {STEPS_DRAWN} steps there was a moment at which every chosen device was busy with forward and "
-    "backward."
+    f"In {together} of {moments.shape[1]} steps there was a moment at which every chosen "
+    "device was busy with forward and backward."
 )
 
 # %% [markdown] tags=["slide-takeaway"]
-# Each chosen device works in every step, on its own part. With a free core or a GPU for each, they usually work at the
-# same time; on a busy machine one may start late. No replica can update before the last one has its gradients: the
-# all-reduce is where they meet. A replica that is late makes all wait; that is what *synchronous* costs. In the white
-# gaps this program's Python code reads the times and starts the next step. Devices that are not in the list do nothing.
-#
-# On logical CPU devices the picture shows the *replicas*. Section 8 asks how many *cores* they used.
+# Each chosen device works in every step, on its own part. No replica can update before the last one has its gradients:
+# the all-reduce is where they meet, and a replica that is late makes all wait. That is what *synchronous* costs.
 
 # %% [markdown] tags=["slide-predict"]
-# ## 7. Proof: the weights are equal
+# ## How fast is it, honestly?
 #
-# Same initial weights, same global batches, plain SGD, 20 steps: after that the mirrored run must have the weights of
-# the one-device run, up to rounding. If all parts are equally large, the mean of the gradients $g_i$ of $B$ images is
-# the mean of the replicas' means $m_r$:
+# One device and `workers` devices train on the same number of images, with a small batch and with a large one. A third
+# measurement makes a device more like a GPU, a processor of its own. It needs a fresh process, which the kernel starts:
 #
-# $$\frac{1}{B}\sum_{i} g_i = \frac{1}{R}\sum_{r} m_r$$
+#     python one_thread_each.py --devices 2
 #
-# **Predict.** Exactly equal, or nearly? And with the lecture's dropout of 0.2?
-
-# %% tags=["slide-output"]
-STEPS = 20
-batch = 64 // workers * workers  # 64, or the next smaller number that divides into equal parts
-index = np.arange(STEPS * batch) % len(images)
-batches = tf.data.Dataset.from_tensor_slices((train.images[index], train.labels[index]))
-batches = batches.batch(batch, drop_remainder=True)
-_, serial = trained(single, batches)
-_, parallel = trained(strategy, batches)
-checks.assert_equal_weights(serial, parallel)
-
-# %% tags=["varies", "slide-output", "slide-continued"]
-_, serial_dropout = trained(single, batches, dropout=0.2)
-_, parallel_dropout = trained(strategy, batches, dropout=0.2)
-difference = checks.largest_difference(serial_dropout, parallel_dropout)
-Markdown(f"With dropout the weights differ by up to **{difference:.1g}** after {STEPS} steps, {workers} replicas.")
-
-# %% [markdown] tags=["slide-takeaway"]
-# Not exactly equal: floating-point addition is not associative, and with replicas the order of additions differs. The
-# difference stays at the size of a float32 rounding error. A real mistake is larger by orders of magnitude: a wrong
-# batch size, a lost replica or a gradient counted twice shows in the first three decimals.
+# There an operation may use one thread, and the run with one device is held on one core:
 #
-# Dropout breaks the *comparison*, not the training. Each replica draws its own random mask for its own images; the
-# serial run draws one mask for the whole batch. Both are correct runs with different random numbers. The same holds for
-# random augmentation. Batch normalisation differs for another reason: it takes its statistics from the images of one
-# replica, unless the layer is created with `synchronized=True`. Compare without them.
-
-# %% [markdown] tags=["slide-predict"]
-# ## 8. How fast is it, honestly?
+#     tf.config.threading.set_intra_op_parallelism_threads(1)
 #
-# **Predict.** The same images, once on one device, once on `workers` logical devices of the same processor. By which
-# factor does the number of images per second change: 2, 1, or less than 1? Does the global batch size matter?
+# The network has four hidden layers of 512 units.
 #
-# Only whole steps are timed, on batches that are already in memory, without the clock inside. The four runs take turns,
-# so that a disturbance hits all of them; each figure is the median of five.
+# **Predict.** By which factor does the number of images per second change in the three cases: 2, 1, or less?
 
+# %% jupyter={"source_hidden": true} tags=["varies"]
+PROGRAM = Path("programs/03_mirrored_strategy/one_thread_each.py")
+program, used = programs.module(PROGRAM), {1: single, workers: strategy}
+shared = {size: program.compared(used, per_replica=size) for size in (32, 512)}
+run = launch.alone(PROGRAM, "--devices", workers, "--result", "{result}")
+own_thread = {int(count): seconds for count, seconds in run.result.items()}
 
-# %%
-def no_clock(after: list[tf.Tensor]) -> tf.Tensor:
-    return tf.constant(0.0, tf.float64)
-
-
-def steps_over(strategy: tf.distribute.Strategy, global_batch: int, count: int) -> Callable[[], None]:
-    """A function that trains for `count` steps and returns when the last one is done."""
-    step, batches = training_step(strategy, global_batch, no_clock), batches_of(strategy, global_batch, 4)
-
-    def train() -> None:
-        for number in range(count):
-            last = step(batches[number % 4])
-        last[-1].numpy()  # waits for the result
-
-    train()  # the warm-up: traces the step
-    return train
-
-
-# %%
-SMALL, LARGE = 64 * workers, 512 * workers
-IMAGES = 2048 * workers  # in each run
-runs = {
-    (global_batch, count): steps_over(used, global_batch, IMAGES // global_batch)
-    for global_batch in (SMALL, LARGE)
-    for count, used in ((1, single), (workers, strategy))
+# %% jupyter={"source_hidden": true} tags=["varies", "slide-output"]
+gains = {
+    f"{size} images per replica, all threads": times[1].elapsed / times[workers].elapsed
+    for size, times in shared.items()
 }
-elapsed, cpu = {key: [] for key in runs}, {key: [] for key in runs}
-for _ in range(5):
-    for key, train_steps in runs.items():
-        start, cpu_start = time.perf_counter(), time.process_time()
-        train_steps()
-        elapsed[key].append(time.perf_counter() - start)
-        cpu[key].append(time.process_time() - cpu_start)
-seconds = {key: np.median(values) for key, values in elapsed.items()}
-cpu_seconds = {key: np.median(values) for key, values in cpu.items()}
-overhead = {batch: cpu_seconds[batch, workers] / cpu_seconds[batch, 1] for batch in (SMALL, LARGE)}
-
-# %% tags=["varies", "slide-output"]
-rates = {f"batch {batch}, devices: {count}": IMAGES / value for (batch, count), value in seconds.items()}
+gains["512 images per replica, one thread"] = own_thread[1] / own_thread[workers]
 draw.show(
-    draw.bars(rates, "images per second"),
-    "Images per second. " + ", ".join(f"{name}: {rate:,.0f}" for name, rate in rates.items()),
+    draw.bars(gains, f"speed with {workers} devices, against one", "{:.2f} ×"),
+    "Speed-up. " + ", ".join(f"{name}: {gain:.2f}" for name, gain in gains.items()),
 )
-gain = {batch: seconds[batch, 1] / seconds[batch, workers] for batch in (SMALL, LARGE)}
-cores = [cpu_seconds[LARGE, count] / seconds[LARGE, count] for count in (1, workers)]
+_, all_threads, one_thread = gains.values()
+cores = shared[512][1].cpu / shared[512][1].elapsed
+reason = "More processors, more images: that is what GPUs offer"
+if one_thread < 1.1:
+    reason = "No gain even so: there were too few cores, or other programs used them meanwhile"
 Markdown(
-    f"| with {workers} devices, against one | batch {SMALL} | batch {LARGE} |\n|---|---|---|\n"
-    f"| images per second | {gain[SMALL]:.2f} × | {gain[LARGE]:.2f} × |\n"
-    f"| CPU time per image | {overhead[SMALL]:.2f} × | {overhead[LARGE]:.2f} × |\n\n"
-    f"This process may use {devices.cores()} cores. At the large batch it used {cores[0]:.1f} of them with "
-    f"one device, and {cores[1]:.1f} with {workers}."
+    f"This process may use {devices.cores()} cores; at the large batch one device used "
+    f"{cores:.1f} of them. With {workers} devices it was **{all_threads:.2f} ×** as fast, and "
+    f"with one thread per device **{one_thread:.2f} ×**. {reason}."
 )
 
-# %% [markdown]
-# Two things pull in opposite directions.
+# %% [markdown] tags=["slide-takeaway"]
+# Logical devices add no core, and one thread per device lets each have its own.
 #
-# - **Overhead.** Two replicas mean twice as many operations to start, and an all-reduce of 101,770 numbers. That costs
-#   about the same work in every step, so it weighs most where a step is short: at the small batch. CPU time usually
-#   shows it even on a busy machine, for it leaves out most waiting ([notebook 02](02_single_device_baseline.ipynb)).
-# - **Idle cores.** Logical devices add no core. But one device may leave some idle: TensorFlow spreads an operation
-#   over several cores only if it is large enough. A second replica can use what is left, unless another program does.
+# - **All threads.** One device spreads large operations over all cores already. More replicas only add operations to
+#   start and an all-reduce, which weigh most where a step is short: at the small batch.
+# - **One thread.** A second device brings a second core, as a second GPU brings a second processor. The all-reduce and
+#   waiting for the other replica take their part of the gain.
 #
-# So the answer depends on the machine and its load; the factor is seldom 2, and often below 1. That is no argument
-# against the strategy: logical devices are for learning and testing. On GPUs the *same program* has a processor per
-# replica.
-
-# %% [markdown]
-# GPUs do not guarantee a gain either:
-#
-# - An NVIDIA lab with this strategy on 8 V100 is 3.2 times as fast as its Horovod program on one: [chapter
-#   11](11_scaling_and_profiling.ipynb) audits such numbers.
-# - The [OpenHackathons bootcamp](https://github.com/openhackathons-org/gpubootcamp)'s CIFAR-10 run: 65,063
-#   images per second on one A100, 43,244 on eight. Eight were slower.
-#
-# Such networks are small: starting the operations, feeding the devices and the all-reduce can take longer than the
-# arithmetic. Data parallelism pays where a step computes for much longer than its gradient travels (notebook 11,
-# scaling and profiling).
+# Real processors guarantee no gain either: in the CIFAR-10 run of the [OpenHackathons
+# bootcamp](https://github.com/openhackathons-org/gpubootcamp) one A100 does 65,063 images per second, and eight do
+# 43,244. Data parallelism pays where a step computes for much longer than its gradient travels ([chapter
+# 11](11_scaling_and_profiling.ipynb)).
 
 # %% [markdown]
 # **Question.** Your run on 4 GPUs is as fast as on 1. What do you look at first?
@@ -705,10 +554,10 @@ Markdown(
 # 4. It does not change with speed.
 # </details>
 #
-# ### XLA under the strategy
+# ## XLA under the strategy
 #
-# `jit_compile=True` compiles the training step with XLA, TensorFlow's compiler. Whether it works depends on the
-# devices. On CPU devices the compiled step would have to touch the variables of several devices:
+# `jit_compile=True` compiles the training step with XLA, TensorFlow's compiler. On CPU devices that step would have to
+# touch the variables of several devices:
 
 # %% tags=["varies"]
 with strategy.scope():
@@ -719,9 +568,8 @@ try:
     model.fit(one_image, verbose=0)
     print("compiled and trained")
 except (tf.errors.OpError, ValueError, NotImplementedError) as error:
-    lines = str(error).splitlines()
-    reason = next((line for line in lines if "Trying to access" in line), lines[0])
-    print(f"{type(error).__name__}: {reason.partition(' (defined')[0]} …")
+    _, trying, reason = str(error).partition("Trying to access")
+    print(f"{type(error).__name__}: {trying}{reason.partition(' (defined')[0]} …")
 
 # %% [markdown]
 # With several CPU devices it fails. On GPUs TensorFlow supports it, in `fit` since version 2.8, with a large gain
@@ -732,14 +580,10 @@ except (tf.errors.OpError, ValueError, NotImplementedError) as error:
 # works everywhere, because it stays on one device.
 
 # %% [markdown]
-# ### With Keras 3
-#
-# The course uses legacy Keras. In one trial with Keras 3.15 on TensorFlow 2.21, `fit` under `MirroredStrategy` on two
-# logical CPU devices trained all the models that we tried: dense, convolutional and recurrent layers, dropout, batch
-# normalisation, random augmentation; with dense layers and SGD the weights agreed with one device to 3e-8. It failed
-# with `jit_compile=True` and with an optimizer that has `gradient_accumulation_steps`. Other releases differ: Keras 3.7
-# could not even build a `Dropout` layer in a strategy's scope ([issue
-# 20611](https://github.com/keras-team/keras/issues/20611)). Test your model with your release.
+# **With Keras 3.** In one trial with Keras 3.15 on TensorFlow 2.21, `fit` under `MirroredStrategy` on two logical CPU
+# devices trained every model that we tried, with the weights of one device. It failed with `jit_compile=True` and with
+# `gradient_accumulation_steps`. Keras 3.7 could not even build a `Dropout` layer in a strategy's scope
+# ([keras#20611](https://github.com/keras-team/keras/issues/20611)), so test your model with your release.
 
 # %% [markdown]
 # ## Quiz
@@ -755,16 +599,14 @@ quizzes.ask("03")
 # - The strategy keeps one replica on each chosen device, divides each global batch, and all-reduces the gradients.
 # - `batch(...)` sets the global batch size; a literal there is right for one number of devices only.
 # - A loss far from $\ln 10$ before training means that loss and last layer do not fit.
-# - `fit` shuffles arrays; a `tf.data` pipeline must shuffle for itself.
-# - An uneven last batch changes the gradient under `fit`.
-# - The reductions give equal sums by different messages; hierarchical copy is wrong on an odd number of devices.
+# - A `tf.data` pipeline must shuffle for itself.
 # - After 20 SGD steps the weights equal one device's within 1e-5.
-# - Logical devices add no core.
+# - Hierarchical copy is wrong on an odd number of devices.
+# - A gain needs a processor for each replica, and enough work for it in a step.
 #
 # **Next.** [Lab 03](../labs/03_mirrored_strategy/lab.ipynb), [04 custom loop](04_custom_training_loop.ipynb).
 #
 # **Sources.**
-# - P. Goyal and others (2017), [Accurate, large minibatch SGD](https://arxiv.org/abs/1706.02677).
 # - TensorFlow, [MirroredStrategy](https://www.tensorflow.org/api_docs/python/tf/distribute/MirroredStrategy) and
 #   [CrossDeviceOps](https://www.tensorflow.org/api_docs/python/tf/distribute/CrossDeviceOps).
 # - OpenHackathons, [Distributed Deep Learning](https://github.com/openhackathons-org/gpubootcamp).

@@ -84,6 +84,8 @@ def compared(number: str, modules: list[str], show_hints: bool = False) -> list[
                 verdicts += process.submit(judged, number, module, str(folder)).result()
     seen: dict[tuple[str, str], int] = {}
     for exercise, title, of_seeds in verdicts:
+        if exercise not in recorded:  # it has gone, or asks for something else now
+            continue
         seen[exercise, title] = seen.get((exercise, title), 0) + 1
         name = f"{title} #{seen[exercise, title]}" if seen[exercise, title] > 1 else title
         exception = next((row for row in ((exercise, title), (exercise, "*")) if row in listed), None)

@@ -1,7 +1,7 @@
 """What other programs record: Horovod's timelines, MPI's calls, TensorFlow's traces and graphs.
 
 Each module reads the recordings of one program: begin with `horovod_timeline` or `mpi_profile`. It may import runtime.
-`messages` needs TensorFlow and is imported only when it is used.
+`messages` and `replicas` need TensorFlow and are imported only when they are used.
 """
 
 from importlib import import_module
@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING
 from distlab.profiling import horovod_timeline, mpi_profile, tensorflow_trace
 
 if TYPE_CHECKING:
-    from distlab.profiling import messages
+    from distlab.profiling import messages, replicas
 
-__all__ = ["horovod_timeline", "messages", "mpi_profile", "tensorflow_trace"]
+__all__ = ["horovod_timeline", "messages", "mpi_profile", "replicas", "tensorflow_trace"]
 
 
 def __getattr__(name: str) -> ModuleType:
-    if name == "messages":
-        return import_module("distlab.profiling.messages")
+    if name in ("messages", "replicas"):
+        return import_module(f"distlab.profiling.{name}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -10,6 +10,10 @@ SAME_ORDER = "the third order is that of both or of none"
 TIE = "the text leaves open what a fault does at the very moment at which something ends"
 TOLERANCE = "the rounding is less than the 3 % that the text allows"
 
+COPIES_EQUAL = "the copies of a sound run are equal to the last digit, and no difference is exactly that large"
+RELATIVE_TOO = "np.allclose adds a relative tolerance, so no fault is that small"
+CHECKED = "that all copies are equal was asked before"
+
 SURVIVORS: dict[tuple[str, str], dict[str, str]] = {
     ("02", "repeats"): {
         "answer['order'] = np.array_equal(numbers_again, numbers)": "both are compared",
@@ -24,6 +28,15 @@ SURVIVORS: dict[tuple[str, str], dict[str, str]] = {
     ("02", "train"): {
         f"model.fit(batches.prefetch(tf.data.AUTOTUNE), epochs=epochs, verbose={number})": "it only prints"
         for number in (1, -1)
+    },
+    ("03", "diagnose"): {
+        "if np.ptp(run['after'], axis=0).max() >= 1e-05:": COPIES_EQUAL,
+        "if np.ptp(run['after'], axis=0).max() > 5e-06:": COPIES_EQUAL,
+        "if np.ptp(run['after'], axis=0).max() > 2e-05:": RELATIVE_TOO,
+        "if np.abs(run['after'][0] - run['serial']).max() > 2e-05:": RELATIVE_TOO,
+        "if np.abs(run['after'][0] - run['serial']).max() >= 1e-05:": "no difference is exactly that large",
+        "if np.abs(run['after'][1] - run['serial']).max() > 1e-05:": CHECKED,
+        "if np.abs(run['after'][-1] - run['serial']).max() > 1e-05:": CHECKED,
     },
     ("05", "lacks"): {
         f"return 'step count' if np.allclose(factors, factors[{place}]) else 'averages'": ANY_FACTOR

@@ -28,7 +28,7 @@ SECONDS = 1.0  # for a mutant that never ends; the check says so
 
 NUMERIC = {
     "02": ("plan",),
-    "03": ("numbers", "samples_seen"),
+    "03": ("numbers", "diagnose"),
     "04": ("factors", "replica_losses", "with_penalty"),
     "05": ("numbers_of", "lacks", "housekeeping"),
     "06": ("reduce_scatter", "all_gather", "ring_all_reduce", "halving_doubling_all_reduce"),

@@ -1,0 +1,55 @@
+"""When each replica of a strategy computes: a training step that reads the clock between its parts."""
+
+import time
+from collections.abc import Callable
+
+import numpy as np
+import numpy.typing as npt
+import tensorflow as tf
+
+
+def moments(
+    strategy: tf.distribute.Strategy, make_model: Callable[[], tf.keras.Model], batches: tf.data.Dataset
+) -> npt.NDArray[np.float64]:
+    """In seconds, when each replica began a step, had its gradients, and had updated: (replica, step, 3).
+
+    The batches hold images and labels of classes and are all of one size; the first one traces the step and is left
+    out. All are in memory before the first step.
+    """
+    with strategy.scope():
+        model, optimizer = make_model(), tf.keras.optimizers.SGD(0.1)
+        optimizer.build(model.trainable_variables)
+    loss_of = tf.keras.losses.SparseCategoricalCrossentropy(from_logits=True, reduction="none")
+
+    def replica(images: tf.Tensor, labels: tf.Tensor) -> tf.Tensor:
+        began = _clock([images[:1]])
+        with tf.control_dependencies([began]):
+            images = tf.identity(images)  # nothing below starts before the clock was read
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_mean(loss_of(labels, model(images, training=True)))
+        gradients = tape.gradient(loss, model.trainable_variables)
+        computed = _clock(gradients)
+        optimizer.apply_gradients(zip(gradients, model.trainable_variables, strict=True))
+        updated = _clock([tf.identity(weight) for weight in model.trainable_variables])
+        return tf.stack([began, computed, tf.maximum(computed, updated)])
+
+    @tf.function
+    def step(batch: tuple[tf.Tensor, tf.Tensor]) -> tuple[tf.Tensor, ...]:
+        return tuple(strategy.experimental_local_results(strategy.run(replica, args=batch)))
+
+    times = [[of_replica.numpy() for of_replica in step(batch)] for batch in _distributed(strategy, batches)]
+    return np.array(times[1:]).swapaxes(0, 1)
+
+
+def _distributed(strategy: tf.distribute.Strategy, batches: tf.data.Dataset) -> list[tuple[tf.Tensor, tf.Tensor]]:
+    return list(strategy.experimental_distribute_dataset(batches))
+
+
+def _clock(after: list[tf.Tensor]) -> tf.Tensor:
+    """The time at which all tensors in `after` have been computed.
+
+    `tf.timestamp` is an operation with a side effect, which a `tf.function` runs in the order of the program: the clock
+    of replica 1 would wait for that of replica 0.
+    """
+    with tf.device("CPU:0"):
+        return tf.numpy_function(lambda *values: time.perf_counter(), after, tf.float64, stateful=False)
