@@ -1,4 +1,4 @@
-"""`distlab predict`: its tables (which are golden records too), JSON, and one sentence where it cannot be."""
+"""`distlab predict`: its tables, JSON, and one sentence where it cannot be."""
 
 import json
 from pathlib import Path
