@@ -11,7 +11,7 @@
 #
 # **Goal.** Know from arithmetic when one device is not enough, how to use several, and what limits the gain.
 #
-# **Time.** 40 minutes to read, under a minute to run.
+# **Time.** 35 minutes to read, under a minute to run.
 #
 # **Before this.** [00 start here](00_start_here.ipynb)
 #

@@ -4,7 +4,7 @@
 # **Goal.** Train one model with several processes that could be several machines: tell each who it is, divide the
 # data, save without a race or a hang, and check that the result is the one-process model.
 #
-# **Time.** 45 minutes to read, about a minute to run.
+# **Time.** 35 minutes to read, about a minute to run.
 #
 # **Before this.** [03 mirrored strategy](03_mirrored_strategy.ipynb), [04 custom training
 # loop](04_custom_training_loop.ipynb) and [06 collectives](06_collectives_and_ring_all_reduce.ipynb).

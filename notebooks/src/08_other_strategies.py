@@ -12,7 +12,7 @@
 # **Goal.** Know every strategy of `tf.distribute`, train with parameter servers and see how stale their gradients are,
 # and decide between synchronous and asynchronous training by numbers. A second part is about Keras 3.
 #
-# **Time.** 45 minutes to read, about a minute to run.
+# **Time.** 55 minutes to read, about a minute to run.
 #
 # **Before this.** [03 mirrored strategy](03_mirrored_strategy.ipynb),
 # [04 custom training loop](04_custom_training_loop.ipynb),

@@ -11,7 +11,7 @@
 #
 # **Goal.** Measure how training scales without fooling yourself, predict it, and find where the missing time goes.
 #
-# **Time.** 45 minutes to read, two minutes to run.
+# **Time.** 50 minutes to read, two minutes to run.
 #
 # **Before this.** [02 single-device baseline](02_single_device_baseline.ipynb) for measuring, [06
 # collectives](06_collectives_and_ring_all_reduce.ipynb) for $\alpha$ and $\beta$, [09 Horovod](09_horovod.ipynb) for

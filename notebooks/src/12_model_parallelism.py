@@ -12,7 +12,7 @@
 # **Goal.** Split one model in several ways, prove each time that it still computes the same, and choose a split for a
 # model and a cluster by memory and time.
 #
-# **Time.** 50 minutes to read, one minute to run.
+# **Time.** 45 minutes to read, one minute to run.
 #
 # **Before this.** [01 why distribute](01_why_distribute.ipynb) for the idea,
 # [04 custom training loop](04_custom_training_loop.ipynb) for the tape,

@@ -12,7 +12,7 @@
 # **Goal.** Recognise the same eight steps in the programs of four frameworks, and prove that programs of six frameworks
 # train the same model.
 #
-# **Time.** 45 minutes to read, two minutes to run.
+# **Time.** 30 minutes to read, two minutes to run.
 #
 # **Before this.** [09 Horovod](09_horovod.ipynb) for the eight steps,
 # [12 model parallelism](12_model_parallelism.ipynb) for sharded states, and

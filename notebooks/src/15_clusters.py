@@ -12,7 +12,7 @@
 # **Goal.** Write a job script for nodes with eight GPUs, say why a job fails or waits, and let a job survive a dead
 # node and its time limit.
 #
-# **Time.** 50 minutes to read; about two minutes to run on a cluster of two cores, a few seconds without.
+# **Time.** 35 minutes to read; about two minutes to run on a cluster of two cores, a few seconds without.
 #
 # **Before this.** [07 multi-worker](07_multi_worker.ipynb), [09 Horovod](09_horovod.ipynb) and [13 fault
 # tolerance](13_fault_tolerance.ipynb).
