@@ -57,7 +57,9 @@ HALF_DAY = (
     Session("fourth hour", ("09",), shorten="09: sections 7 and 8", at_home="after: lab 09"),
 )
 TWO_DAYS = (
-    Session("day 1, morning", ("01", "02", "03"), ("03",), at_home="before: 00; then lab 02", shorten="02: two switches"),
+    Session(
+        "day 1, morning", ("01", "02", "03"), ("03",), at_home="before: 00; then lab 02", shorten="02: two switches"
+    ),
     Session("day 1, afternoon", ("04", "06"), ("04", "06"), at_home="05", shorten="04: sections 8 and 9"),
     Session("day 2, morning", ("07", "09"), ("07", "09"), shorten="07: sections 6 and 8"),
     Session("day 2, afternoon", ("10", "11", "13"), ("10",), at_home="labs 11 and 13", shorten="10: sections 6 to 8"),

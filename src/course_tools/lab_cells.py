@@ -24,5 +24,5 @@ def answered(cells: Iterable[NotebookNode], own_cells: Iterable[NotebookNode]) -
 
 
 def printed(cell: NotebookNode) -> str:
-    """What a code cell has printed, by its saved outputs."""
-    return "".join(output.get("text", "") for output in cell.outputs if output.output_type == "stream")
+    """What a code cell has printed or shown as text, by its saved outputs."""
+    return "".join(output.get("text", output.get("data", {}).get("text/plain", "")) for output in cell.outputs)

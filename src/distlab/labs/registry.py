@@ -2,6 +2,7 @@
 
 import importlib
 import os
+import re
 import secrets
 import sys
 from collections.abc import Mapping
@@ -9,11 +10,12 @@ from importlib.machinery import ModuleSpec
 from importlib.util import module_from_spec
 from pathlib import Path
 from types import ModuleType
-from typing import cast
+from typing import Any, cast
 
 from distlab.labs.answer import SECONDS, OwnAnswer
+from distlab.labs.card import card
 from distlab.labs.lab import Lab
-from distlab.labs.verdict import NOT_DONE, RIGHT, Verdict
+from distlab.labs.verdict import NOT_DONE, RIGHT, Verdict, not_done
 from distlab.runtime.errors import PlainError
 from distlab.runtime.lookups import NoSuchName, look_up
 
@@ -93,6 +95,17 @@ class OpenLab:
     def __init__(self, lab: Lab, namespace: Mapping[str, object]) -> None:
         """The answers are in `namespace`, as `globals()` returns it."""
         self._lab, self._namespace = lab, namespace
+        self._not_compiled: dict[str, str] = {}
+        if (shell := _shell()) is not None:
+            shell.events.register("post_run_cell", self._note_cell)
+
+    def _note_cell(self, result: Any) -> None:
+        """Note the exercises whose cell does not compile: what an earlier version has defined is still there."""
+        for exercise in self._lab:
+            if re.search(rf"^(?:async )?(?:def )?{exercise.name}\b", result.info.raw_cell or "", re.MULTILINE):
+                error = result.error_before_exec
+                place = f"line {error.lineno}: {error.msg}" if isinstance(error, SyntaxError) else str(error or "")
+                self._not_compiled[exercise.name] = place
 
     @property
     def given(self) -> ModuleType | None:
@@ -100,7 +113,7 @@ class OpenLab:
         return self._lab.given
 
     def check(self, name: str) -> None:
-        """Print the verdict in one line or a few, and show its picture if there is one; no traceback ever.
+        """Show the verdict, in a notebook as a card, and its picture if there is one; no traceback ever.
 
         Raises NotRightYet instead while nbgrader validates the notebook, unless the answer is right.
         """
@@ -110,10 +123,15 @@ class OpenLab:
             raise CheckInterrupted(f"{name}: interrupted; run the cell again to check it.") from None
 
     def _check(self, name: str) -> None:
-        verdict = self.verdict(name)
+        error = self._not_compiled.get(name)
+        verdict = (
+            not_done(f"its cell does not compile ({error}): correct it and run it again")
+            if error
+            else self.verdict(name)
+        )
         if os.environ.get("NBGRADER_EXECUTION") == "validate" and not verdict.is_right:
             raise NotRightYet(shown(name, verdict))
-        print(shown(name, verdict))
+        self._show(name, verdict)
         if verdict.picture is not None:
             from IPython.display import display
 
@@ -124,6 +142,18 @@ class OpenLab:
                 return
             bundle = {"image/svg+xml": picture.svg, "text/plain": picture.description}
             display(bundle, raw=True)  # type: ignore[no-untyped-call]  # IPython's has no types
+
+    def _show(self, name: str, verdict: Verdict) -> None:
+        """The verdict as a card in a notebook, and as text elsewhere."""
+        if _shell() is None:
+            print(shown(name, verdict))
+            return
+        from IPython.display import display
+
+        names = [exercise.name for exercise in self._lab]
+        following = [*names[names.index(name) + 1 :], None][0]
+        html = card(name, verdict, self._lab[name].points, following)
+        display({"text/html": html, "text/plain": shown(name, verdict)}, raw=True)  # type: ignore[no-untyped-call]
 
     def target(self, name: str, **options: object) -> str:
         """What the answer to an exercise has to reach, as text. Raises NoSuchExercise."""
@@ -137,6 +167,13 @@ class OpenLab:
         """What the judge says. Raises NoSuchExercise."""
         seconds = max(SECONDS, self._lab.seconds_per_cell)  # TensorFlow needs more
         return self._lab[name].verdict(OwnAnswer(self._namespace, seconds), seed)
+
+
+def _shell() -> Any:
+    """IPython's shell in a notebook; None elsewhere."""
+    ipython = sys.modules.get("IPython")
+    shell = ipython.get_ipython() if ipython else None
+    return shell if getattr(shell, "kernel", None) is not None else None
 
 
 def shown(name: str, verdict: Verdict) -> str:
