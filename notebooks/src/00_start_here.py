@@ -43,7 +43,7 @@ workers = 2  # into how many devices the processor is divided
 # 4. The sum, divided by the size of the whole batch, updates the weights.
 
 # %% [markdown]
-# The next cell is a complete program: with the numbers above it runs in a file of its own, too. A laptop has no second
+# The next cell is a complete program: with the numbers above it also runs as a separate file. A laptop has no second
 # device, so the program divides the processor into **logical devices**. The network is a single layer. Its ten outputs,
 # one score per class, are called **logits**.
 
@@ -111,9 +111,9 @@ print(f"the weights differ by up to {difference:.0%} of the largest weight")
 
 # %% [markdown] tags=["slide-takeaway"]
 # The doubled gradient acts like a doubled learning rate: the training still works, here even better, and nobody notices
-# the mistake until the training diverges on a larger cluster. The comparison of weights reveals it at once. For that
-# reason almost every chapter makes one, with SGD: Adam divides by the size of recent gradients and would nearly hide
-# the factor ([chapter 04](04_custom_training_loop.ipynb)).
+# the mistake until the training diverges on a larger cluster, where the factor is the number of workers. The comparison
+# of weights reveals it at once. For that reason almost every chapter makes one, with SGD: Adam divides by the size of
+# recent gradients and would nearly hide the factor ([chapter 04](04_custom_training_loop.ipynb)).
 
 # %% [markdown] tags=["slide-picture"]
 # ## What this course is
@@ -149,11 +149,11 @@ print(f"the weights differ by up to {difference:.0%} of the largest weight")
 #
 # | you | read | leave for later |
 # |---|---|---|
-# | are new to this | 00 to 05 in order, then 06 and 09 | 08, 14 |
-# | have one machine with several GPUs | 01, 02, 03, 04, 10 | 07, 13 |
-# | have an account on a cluster | 01, 02, 06, 07, 09, 10, 11, 13, 15 | 04, 05 |
-# | find that more GPUs make training slower | 02, 03, 06, 11 | the rest |
-# | want to train a model that does not fit | 01, 06, 12, 14 | 05, 08 |
+# | are new to this | 00 to 07 in order, then 09 | 08, 14 |
+# | have one machine with several GPUs | 01 to 04; 06, 07 and 09 before 10 | 08, 13 |
+# | have an account on a cluster | 01 to 07, 09, 10, 11, 13, 15 | 08, 12, 14 |
+# | find that more GPUs make training slower | 02, 03, 04, 06, 07, 09, 11 | the rest |
+# | want to train a model that does not fit | 01 to 04, 06, 12; 07, 08 and 09 before 14 | 05, 10 |
 # | teach | all; the folded questions make a quiz | nothing |
 #
 # Each chapter names what must come before it, so you can start anywhere and go back.
@@ -193,7 +193,7 @@ print(f"the weights differ by up to {difference:.0%} of the largest weight")
 # <summary>Answer</summary>
 #
 # **3.** Answer 1 treats a notebook like a spreadsheet, but nothing below runs by itself. Answer 2 is right for most
-# variables, but TensorFlow fixes its devices when it first uses them, as you will see below. Restarting is always
+# variables, but TensorFlow fixes its devices when it first uses them. Restarting is always
 # right.
 # </details>
 
@@ -221,10 +221,10 @@ print(data.describe(dataset))
 # %% [markdown] tags=["slide-text"]
 # ## Which Keras
 #
-# There are two. Keras 3 is the newer one; **legacy Keras** is Keras 2, maintained as the package `tf-keras`. The course
-# uses legacy Keras: with TensorFlow 2.21, `Model.fit` of Keras 3 fails with `MultiWorkerMirroredStrategy` in two
-# processes, with `ParameterServerStrategy` and with Horovod's `DistributedOptimizer`.
-# [Chapter 08](08_other_strategies.ipynb) measures it and shows what to do with Keras 3.
+# There are two versions of Keras. Keras 3 is the newer one; **legacy Keras** is Keras 2, maintained as the package
+# `tf-keras`. The course uses legacy Keras: with TensorFlow 2.21, `Model.fit` of Keras 3 fails with
+# `MultiWorkerMirroredStrategy` in two processes, with `ParameterServerStrategy` and with Horovod's
+# `DistributedOptimizer`. [Chapter 08](08_other_strategies.ipynb) measures it and shows what to do with Keras 3.
 #
 # `tf.keras` is legacy Keras if the variable `TF_USE_LEGACY_KERAS` is 1 when TensorFlow starts, as it is in the course's
 # environment. In another one, set it or write `import distlab` before `import tensorflow`. A plain `import keras` still
@@ -282,8 +282,8 @@ print(devices.topology())
 # | `SYS` | between two NUMA nodes, usually two processors |
 #
 # A **NUMA node** is a part of the machine's cores with the memory nearest to it. Why this matters: in each training
-# step every device sends its gradients. ResNet-50 has 25 million parameters of 4 bytes, 100 MB per step, and a GPU
-# computes such a step in about 100 ms.
+# step every device sends its gradients. ResNet-50 has 25 million parameters of 4 bytes, 100 MB per step, and a GPU of
+# 2016, the P100, computes such a step in about 100 ms (newer ones are several times as fast).
 #
 # **Predict.** How long does it take to move 100 MB inside this machine's memory, and over Ethernet with 1 Gbit/s?
 
@@ -306,10 +306,10 @@ Markdown(table)
 
 # %% [markdown] tags=["slide-takeaway"]
 # The fastest link is more than a thousand times as fast as the slowest. On the fast ones, sending takes a small part of
-# the step's 100 ms; on the slow ones it takes longer than computing. So the same program can scale well in one machine
-# room and not at all in another. Logical devices exchange data through memory: good for learning what is sent,
-# misleading for how long it takes. [Chapter 01](01_why_distribute.ipynb) computes with these links, chapters 06 and 11
-# measure some.
+# the step's 100 ms; over Ethernet with 1 Gbit/s it takes several times as long as computing. So the same program can
+# scale well in one machine room and not at all in another. Logical devices exchange data through memory: good for
+# learning what is sent, misleading for how long it takes. [Chapter 01](01_why_distribute.ipynb) computes with these
+# links, chapters 06 and 11 measure some.
 
 # %% [markdown]
 # ## Logical devices
@@ -361,7 +361,7 @@ print("logical devices:", len(tf.config.list_logical_devices("CPU")))
 #
 # `make doctor` checks everything the course needs and says how to fix what is missing. It also runs an all-reduce with
 # Horovod: two processes add the numbers 1 and 2 and both get 3. Here we call it from Python; it takes some seconds,
-# most of them to start TensorFlow twice. What is optional and missing is left out of this table.
+# most of them to start TensorFlow twice.
 
 # %% tags=["varies"]
 rows = doctor.examine()
@@ -375,7 +375,7 @@ print(doctor.table([row for row in rows if row.ok or row.needed]))
 # %% [markdown]
 # ## Quiz
 #
-# Ten questions that mark themselves; with `seed=2` they have other numbers.
+# Ten questions with instant feedback; `seed=2` gives them other numbers.
 
 # %%
 quizzes.ask("00")

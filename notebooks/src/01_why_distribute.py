@@ -74,8 +74,9 @@ for processor, (units, gigahertz) in PROCESSORS.items():
 # | 2,048 processors (Xeon Phi) | 20 minutes | You and others 2017 |
 #
 # The devices differ, so these are not speed-ups. But an answer after an hour changes which questions people ask, and
-# scale improves what a model can do: on a quarter of 150 BIG-bench tasks, PaLM with 540 billion parameters beat the
-# trend of its smaller versions by more than 10 points ([Chowdhery and others 2022](https://arxiv.org/abs/2204.02311)).
+# scale improves what a model can do: on a quarter of 150 BIG-bench tasks, Google's language model PaLM, with 540
+# billion parameters, beat the trend of its smaller versions by more than 10 points ([Chowdhery and others
+# 2022](https://arxiv.org/abs/2204.02311)).
 
 # %% [markdown] tags=["slide-text", "slide-predict"]
 # ## Too large: memory
@@ -184,7 +185,7 @@ for model, (N, D, published) in RUNS.items():
     print(f"{model:<11} 6ND = {6 * N * D:.3g}, published {published:.3g}, ratio {ratio:.3f}")
 
 # %% [markdown]
-# The agreement checks our arithmetic. A real test is a measured speed.
+# The papers use the same formula, so this checks only our arithmetic; a measured speed is a real test.
 #
 # **Model FLOPs utilisation** (MFU) is the share of the devices' peak speed that goes into those $6ND$ operations.
 # PaLM's authors report 238.3 thousand tokens per second on 6,144 TPU v4 chips with a peak of 275 TFLOP/s each, and an
@@ -223,7 +224,7 @@ def duration(seconds: float) -> str:
     units = {"years": 365.25 * 86_400, "days": 86_400, "hours": 3600, "minutes": 60}
     for unit, size in units.items():
         if seconds >= size:
-            return f"{seconds / size:,.{1 if seconds < 100 * size else 0}f} {unit}"
+            return f"{float(f'{seconds / size:.2g}'):,g} {unit}"
     return f"{seconds:.2g} seconds"
 
 
@@ -290,7 +291,8 @@ for model in ("GPT-3", "PaLM"):
 # ![Data parallelism: shards of one batch, whole replicas, one mean gradient](../figures/01_data_parallelism.svg)
 #
 # Every replica has all the weights. A batch is cut into shards, each replica computes the gradient of its shard, and an
-# all-reduce gives every replica the mean. It works because the gradient of a mean is the mean of the gradients:
+# all-reduce gives every replica the sum of the gradients, and the division by the batch size makes it the mean. It
+# works because the gradient of a mean is the mean of the gradients:
 #
 # $$\nabla \frac{1}{B} \sum_{i=1}^{B} \ell_i(w) = \frac{1}{B} \sum_{k=1}^{p} \sum_{i \in S_k} \nabla \ell_i(w)$$
 #
@@ -302,8 +304,9 @@ for model in ("GPT-3", "PaLM"):
 # %% [markdown] tags=["slide-picture"]
 # ## Model parallelism
 #
-# Model parallelism divides the model and gives every part the whole batch. **By layers:** each device holds some layers
-# and hands activations to the next. The others wait, unless micro-batches follow each other through a **pipeline**.
+# Model parallelism divides the layers and gives every part the whole batch. **By layers:** each device holds some
+# layers and hands activations to the next. The others wait, unless micro-batches follow each other through a
+# **pipeline**.
 #
 # ![By layers: activations go forward, gradients back](../figures/01_model_parallelism_by_layers.svg)
 #
@@ -347,24 +350,26 @@ for batch_size in (64, 4096):
 # parallelism small batches and large models. Very large models combine them. Today's default for billions of parameters
 # is data parallelism whose training state is divided among the replicas (**sharding**; FSDP, ZeRO): chapters 12 and 14.
 #
-# All of them pay for **synchronisation**, **communication** and **load imbalance**.
+# All of them pay for **synchronisation** (waiting for each other), **communication** (sending data) and **load
+# imbalance** (unequal parts).
 
 # %% [markdown] tags=["slide-formula"]
 # ## Computing against communicating
 #
-# A step with a global batch of $B$ tokens computes $6 N B$ FLOPs, on $p$ devices with $C$ FLOP/s each. A ring
-# all-reduce ([chapter 06](06_collectives_and_ring_all_reduce.ipynb)) of $N$ gradients of 4 bytes goes over links of $W$
-# bytes per second:
+# A step with a global batch of $B$ tokens computes $6 N B$ FLOPs, on $p$ devices with $F$ FLOP/s each. A ring
+# all-reduce ([chapter 06](06_collectives_and_ring_all_reduce.ipynb)) of $N$ gradients of 4 bytes sends $2(p-1)/p$ times
+# the array from each device, over links of $W$ bytes per second:
 #
-# $$T_\text{compute} = \frac{6 N B}{p\,C}, \qquad T_\text{all-reduce} = \frac{2 (p - 1)}{p} \cdot \frac{4 N}{W}$$
+# $$T_\text{compute} = \frac{6 N B}{p\,F}, \qquad T_\text{all-reduce} = \frac{2 (p - 1)}{p} \cdot \frac{4 N}{W}$$
 #
-# Gradients can travel while the backward pass still computes. The all-reduce is hidden completely if $T_\text{compute}
-# \ge T_\text{all-reduce}$. $N$ cancels:
+# Gradients can travel while the backward pass still computes, and that pass takes two thirds of $T_\text{compute}$. So
+# the all-reduce can be hidden only if $T_\text{compute} \ge T_\text{all-reduce}$, and completely only if
+# $T_\text{compute}$ is 1.5 times as long. For the weaker condition $N$ cancels:
 #
-# $$\frac{B}{p} \ge \frac{4}{3} \cdot \frac{p - 1}{p} \cdot \frac{C}{W}$$
+# $$\frac{B}{p} \ge \frac{4}{3} \cdot \frac{p - 1}{p} \cdot \frac{F}{W}$$
 #
-# **Predict.** Eight A100 compute with 40 % of their peak. How many tokens per device and step hide the all-reduce over
-# NVLink, and how many over Ethernet with 1 Gbit/s?
+# **Predict.** Eight A100 GPUs reach 40 % of their peak. How many tokens per device and step are needed at least over
+# NVLink, and how many over Ethernet with 1 Gbit/s? (The A100's own NVLink 3 moves 300 GB/s.)
 
 # %%
 LINKS = {  # bytes per second in one direction, from data sheets, as in chapter 00
@@ -376,8 +381,8 @@ LINKS = {  # bytes per second in one direction, from data sheets, as in chapter 
 }
 speed, sends = ASSUMED * A100, 2 * 7 / 8  # FLOP/s of a device; times it sends the gradients
 step = 32 / 2470  # seconds for 32 images of ResNet-50 at the published rate
-table = "| link | ResNet-50: all-reduce | images per device that hide it "
-table += "| language model: tokens per device |\n|---|--:|--:|--:|\n"
+table = "| link | ResNet-50: all-reduce | images per device, at least "
+table += "| language model: tokens per device, at least |\n|---|--:|--:|--:|\n"
 for link, W in LINKS.items():
     all_reduce = sends * 4 * PARAMETERS["ResNet-50"] / W
     table += f"| {link} | {1e3 * all_reduce:,.1f} ms | {np.ceil(2470 * all_reduce):,.0f} "
@@ -386,9 +391,10 @@ print(f"A step of ResNet-50 with 32 images per device computes for {1e3 * step:.
 Markdown(table)
 
 # %% [markdown]
-# A convolution uses each weight many times per image, so ResNet-50 hides its gradients behind a few images on fast
-# links. Language models need far more. In the **roofline** below, the link decides on the slope how fast a device
-# trains, its arithmetic on the roof.
+# A convolution uses each weight many times per image, a language model once per token. So on the fast links a few
+# images are enough, or one or two texts of 2,048 tokens; with 1 Gbit/s no usual batch is. Gradients of 2 bytes need
+# half as many. In the **roofline** below, the link decides on the slope how fast a device trains, its arithmetic on the
+# roof.
 
 # %% jupyter={"source_hidden": true} tags=["slide-output"]
 figure, axes = plt.subplots(figsize=(7.2, 3.4))
@@ -441,7 +447,7 @@ for staleness in (0, 1, 3, 7):
     print(f"{2 * np.sin(np.pi / (4 * staleness + 2)):.3f}")
 
 # %% [markdown] tags=["slide-takeaway"]
-# One stale update halves the largest rate; seven, as among eight workers, cut it to about a tenth. (The theory is Levin
+# A staleness of 1 halves the largest rate; 7, as among eight workers, cut it to about a tenth. (The theory is Levin
 # and May's, 1976: $2 \sin\left(\frac{\pi}{2 (2\tau + 1)}\right)$.) [Chapter 08](08_other_strategies.ipynb) trains both
 # ways.
 #
@@ -581,7 +587,7 @@ print(f"NVIDIA, 8 GPUs: speed-up {speedup:.2f}, {share:.0%} of time not divided"
 # **Question.** A program runs 1.9 × faster on 2 devices. What does that promise for 16?
 #
 # 1. 15.2 ×, as 1.9 / 2 is 95 %.
-# 2. 16 ×, 5 % is measuring noise.
+# 2. 16 ×; the missing 5 % is measurement noise.
 # 3. About 9 × by Amdahl, if the undivided part stays what it is.
 #
 # <details>
@@ -596,8 +602,8 @@ print(f"NVIDIA, 8 GPUs: speed-up {speedup:.2f}, {share:.0%} of time not divided"
 #
 # ![A decision tree from the size of the model and the number of hosts to a strategy](../figures/01_which_strategy.svg)
 #
-# Before model parallelism, recompute activations instead of storing them (**checkpointing**), keep a part of the state
-# in the host's memory (**offload**), or shard it (chapters 12 and 14).
+# Before model parallelism, recompute activations instead of storing them (**activation checkpointing**, not the saved
+# checkpoints above), keep a part of the state in the host's memory (**offload**), or shard it (chapters 12 and 14).
 #
 # Two questions come first. Is the program fast on *one* device? A hundred devices multiply its waste. And is a step
 # long enough to hide its all-reduce?
@@ -605,7 +611,7 @@ print(f"NVIDIA, 8 GPUs: speed-up {speedup:.2f}, {share:.0%} of time not divided"
 # %% [markdown]
 # ## Quiz
 #
-# Ten questions that mark themselves; with `seed=2` they have other numbers.
+# Ten questions with instant feedback; `seed=2` gives them other numbers.
 
 # %%
 quizzes.ask("01")

@@ -56,7 +56,7 @@ names = devices.at_least(workers)
 # ## The lecture's program
 #
 # The lecture trains a small network on one GPU, with Adam and batches of 32 images. Here is the whole program, with
-# scikit-learn's small images. Together with the parameters above it runs in a file of its own.
+# scikit-learn's small images. With the parameters above it also runs as a separate file.
 #
 # A **step** is one update of the weights. The **batch size** is the number of images whose gradients are averaged for
 # one step. An **epoch** is one pass over the training images. The network returns one **logit** per class, the score
@@ -135,8 +135,8 @@ for name, (elapsed, cpu) in times.items():
 #   gain from parallel work is what this clock cannot show.**
 # - It does not see other processes. Multi-worker training and Horovod run one process per worker.
 #
-# So 15.4 and 43.7 s say that the processor worked almost three times as long for two GPUs: it had more operations to
-# start and more data to copy. They do not say which run ended first.
+# So 15.4 and 43.7 s say that the processor worked almost three times as long for two GPUs: probably because it had more
+# operations to start and more data to copy. They do not say which run ended first.
 
 # %% [markdown]
 # **Question.** One GPU: elapsed 10 s, process_time 14 s. Two GPUs: elapsed 6 s, process_time 16 s. What is the
@@ -151,7 +151,7 @@ for name, (elapsed, cpu) in times.items():
 # <summary>Answer</summary>
 #
 # **1.** Speed-up compares elapsed times, 10 / 6. (2) compares CPU times, the lecture's mistake: a second thread feeds
-# the second GPU, so the sum grows while the run gets shorter. (3) takes the number of devices for the speed-up. (4)
+# the second GPU, so the sum grows while the run gets shorter. (3) mistakes the number of devices for the speed-up. (4)
 # mixes both clocks.
 # </details>
 
@@ -207,6 +207,8 @@ print(f"Devices offered: {workers}. Devices with a weight or the output: {len(us
 # memory of every GPU that it *sees*. The shell decides what it sees:
 #
 #     CUDA_VISIBLE_DEVICES=1 python train.py
+#
+# The program then sees only GPU 1, under the name `GPU:0`.
 
 # %% [markdown]
 # GPU-Util is a **utilisation**: the share of time in which a GPU, or a core, was busy with anything. The next cell
@@ -289,8 +291,8 @@ with tf.device("CPU:0"):
 # `decode` turns a record into 28 × 28 pixels, and gives the same result each time. **Augmentation** must not: it
 # changes each image at random in every epoch. Here it adds noise.
 #
-# Then each line adds or moves one transformation. By itself, `tf.data` makes such maps parallel and appends a prefetch;
-# that is switched off here.
+# In the measurement below, each line adds or moves one transformation. By itself, `tf.data` makes such maps parallel
+# and appends a prefetch; that is switched off here.
 
 # %%
 FIELDS = {
@@ -427,7 +429,7 @@ print("drop_remainder     ", batches(numbers.batch(5, drop_remainder=True)))
 
 # %% [markdown]
 # - Shuffle **before** batch, or whole batches are shuffled and each keeps its classes.
-# - The shuffle's buffer should hold the data set: with a buffer of 2 a number moves forward by one place at most.
+# - The shuffle's buffer should hold the data set: with a buffer of 2 a number can come at most one place earlier.
 # - `repeat` after batch keeps epochs apart; before it, a batch may mix two epochs.
 # - `drop_remainder=True` gives every batch the same shape, which TPUs and some compiled programs need. It also drops
 #   images.
@@ -536,10 +538,15 @@ axes.yaxis.set_major_formatter("{x:,.0f}")
 axes.minorticks_off()
 axes.legend(title="steps per execution", loc="lower right")
 draw.show(figure, "Images per second against batch size, for 1 and 16 steps per execution.")
+gain = {key: times[1, 32].elapsed / time.elapsed for key, time in times.items()}
+print(f"batch 1,024 against 32: {gain[1, 1024]:.1f} times the images per second")
+for batch in (32, 1024):
+    print(f"16 steps per execution at batch {batch:,}: {gain[16, batch] / gain[1, batch]:.2f} times")
 
 # %% [markdown] tags=["slide-takeaway"]
 # The fixed cost per image shrinks with the batch, the arithmetic per image stays. The curve flattens where $b \cdot B$
-# exceeds $a$. Several steps per execution save most where the batch is small.
+# exceeds $a$. Several steps per execution save most where the batch is small; with 512 images or more this epoch has
+# fewer than 16 steps, so it is a single execution.
 #
 # What the two settings cost differs. **Several steps per execution change nothing in the result**: the same updates
 # happen in the same order, and only callbacks run less often. The next cell checks it, without dropout and shuffling.
@@ -564,7 +571,7 @@ def accuracy(model: tf.keras.Model) -> float:
     return float(np.mean(np.argmax(model(x_test), axis=1) == y_test))
 
 
-print("batch  learning rate  updates  accuracy after one epoch  spread")
+print("batch  learning rate  updates  accuracy after one epoch     std")
 for batch, rate in [(32, 0.001), (256, 0.001), (256, 0.003), (256, 0.008)]:
     reached = []
     for seed in range(3):
@@ -577,8 +584,8 @@ for batch, rate in [(32, 0.001), (256, 0.001), (256, 0.003), (256, 0.008)]:
 
 # %% [markdown]
 # More images per second is not more learning per second: with an eighth of the updates the same learning rate falls
-# behind, and a larger rate makes up for a part of it. [Chapter 10](10_large_batch_and_warmup.ipynb) is about large
-# batches.
+# behind, and a larger rate makes up for a part of it. Three seeds do not show which of the larger rates is better.
+# [Chapter 10](10_large_batch_and_warmup.ipynb) is about large batches.
 #
 # **Question.** Batch 32 with 16 steps per execution is, for the weights, the same as …
 #
@@ -589,8 +596,8 @@ for batch, rate in [(32, 0.001), (256, 0.001), (256, 0.003), (256, 0.008)]:
 # <details>
 # <summary>Answer</summary>
 #
-# **2.** 16 updates, one after the other, each from 32 images. (1) takes a loop inside the graph for a larger batch, and
-# (3) tries to repair that by the learning rate.
+# **2.** 16 updates, one after the other, each from 32 images. (1) mistakes a loop inside the graph for a larger batch,
+# and (3) tries to repair that by the learning rate.
 # </details>
 
 # %% [markdown]
@@ -641,8 +648,9 @@ for name, (elapsed, cpu) in metrics.compare(runs, repeats=3).items():
 # %% [markdown]
 # On a processor `bfloat16` gains only if it has units for it (AVX512_BF16, AMX), and XLA saves starting small
 # operations, which is quick here anyway. On a GPU mixed precision is the first switch to try, often worth a factor of
-# two or more, and XLA often tens of percent. Results differ in the last bits, since 16 bits round and XLA adds in
-# another order.
+# two or more, and XLA often tens of percent. XLA adds in another order, so results differ in the last bits; with
+# `bfloat16` they differ in the third digit. Give the last layer `dtype="float32"`, so that the loss is computed in 32
+# bits.
 
 # %% [markdown] tags=["slide-text", "slide-predict"]
 # ## The fast program
@@ -655,10 +663,10 @@ for name, (elapsed, cpu) in metrics.compare(runs, repeats=3).items():
 
 # %% tags=["slide-code"]
 lecture = mlp()
-lecture.compile(tf.keras.optimizers.Adam(0.001), loss)
+lecture.compile(tf.keras.optimizers.Adam(0.001), loss, metrics=["accuracy"])
 
 fast = mlp()
-fast.compile(tf.keras.optimizers.Adam(0.002), loss, steps_per_execution=16)
+fast.compile(tf.keras.optimizers.Adam(0.002), loss, metrics=["accuracy"], steps_per_execution=16)
 pipeline = tf.data.Dataset.from_tensor_slices((images, labels))
 pipeline = pipeline.shuffle(len(images)).batch(128).repeat().prefetch(tf.data.AUTOTUNE)
 steps = math.ceil(len(images) / 128)
@@ -686,7 +694,7 @@ print(f"accuracy after six epochs: lecture {accuracy(lecture):.3f}, fast {accura
 #
 # ## Quiz
 #
-# Ten questions with answers; `seed=2` gives them other numbers.
+# Ten questions with instant feedback; `seed=2` gives them other numbers.
 
 # %%
 quizzes.ask("02")

@@ -588,7 +588,7 @@ except (tf.errors.OpError, ValueError, NotImplementedError) as error:
 # %% [markdown]
 # ## Quiz
 #
-# Ten questions that mark themselves; with `seed=2` they have other numbers.
+# Ten questions with instant feedback; `seed=2` gives them other numbers.
 
 # %%
 quizzes.ask("03")

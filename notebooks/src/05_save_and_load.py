@@ -688,7 +688,7 @@ for case, options in enumerate([("epoch", False), (half, False), ("epoch", True)
 # %% [markdown]
 # ## Quiz
 #
-# Ten questions that mark themselves; with `seed=2` they have other numbers.
+# Ten questions with instant feedback; `seed=2` gives them other numbers.
 
 # %%
 quizzes.ask("05")

@@ -17,10 +17,12 @@
 # **Before this.** [03 mirrored strategy](03_mirrored_strategy.ipynb) and [04 custom training
 # loop](04_custom_training_loop.ipynb).
 #
-# **Questions.** - Why is the obvious all-reduce slow, and how does a ring avoid its bottleneck? - What do a wrong
-# index, a blocking send, a slow link and a slow rank look like? - Which collective does which job, and when is a ring
-# the wrong choice? - How much of an all-reduce can hide behind the backward pass? - How well do two numbers predict a
-# measured all-reduce?
+# **Questions.**
+# - Why is the obvious all-reduce slow, and how does a ring avoid its bottleneck?
+# - What do a wrong index, a blocking send, a slow link and a slow rank look like?
+# - Which collective does which job, and when is a ring the wrong choice?
+# - How much of an all-reduce can hide behind the backward pass?
+# - How well do two numbers predict a measured all-reduce?
 #
 # **Hardware.** Two processor cores.
 
@@ -66,9 +68,9 @@ print("$ mpirun -np 2 python sum_with_mpi.py")
 print(run.output["rank 0"], run.output["rank 1"], sep="\n")
 
 # %% [markdown] tags=["slide-text", "slide-predict"]
-# Horovod makes the same call for TensorFlow tensors and divides by $p$, because training needs the mean. Training adds
-# *gradients*, not weights, and in **every step**, although lecture notes often say "aggregates the weights" or "at each
-# epoch".
+# Horovod does the same with TensorFlow tensors, over MPI, Gloo or NCCL, and divides by $p$ and divides by $p$, because
+# training needs the mean. Training adds *gradients*, not weights, and in **every step**, although lecture notes often
+# say "aggregates the weights" or "at each epoch".
 #
 # What happens inside the call? The **naive** way is that rank 0 receives all arrays, adds them, and sends the sum back.
 # Sending $n$ bytes takes about $\alpha + n\beta$ seconds: the **latency** $\alpha$ for any message, and $\beta$ seconds
@@ -102,8 +104,8 @@ for ranks in (2, 8, 64):
 # that arrives from the left to its own. In each further step it passes on the chunk that it has just added to, so that
 # each chunk collects the shares of all ranks.
 #
-# Here is that half in NumPy, with a loop over the ranks. Rank 0 has ones, rank 1 tens, and so on: the digits of a sum
-# show whose shares are in it.
+# This is the first half of the all-reduce, in NumPy, with a loop over the ranks, with a loop over the ranks. Rank 0 has
+# ones, rank 1 tens, and so on: the digits of a sum show whose shares are in it.
 
 # %% tags=["program", "slide-code"]
 import numpy as np
@@ -119,7 +121,7 @@ for step in range(p - 1):  # reduce-scatter: chunks travel to the right and grow
     print(f"after step {step + 1}:", *arrays)
 
 # %% [markdown] tags=["slide-takeaway"]
-# After $p-1$ steps each rank has one finished chunk: rank $i$ has chunk $i+1$. This half is called a
+# After $p-1$ steps each rank has one finished chunk: rank $i$ has chunk $(i+1) \bmod p$. This half is called a
 # **reduce-scatter**. Then the finished chunks travel once more around the ring and replace the unfinished ones, which
 # is an **all-gather**:
 
@@ -295,8 +297,8 @@ except DeadlockError as error:
 # %% [markdown]
 # | collective | used for | beware |
 # |---|---|---|
-# | broadcast | equal initial weights | forgotten, nothing fails |
-# | reduce | a sum for rank 0 | the others get `None` |
+# | broadcast | equal initial weights | if you forget it, there is no error, and each rank trains another model |
+# | reduce | a sum for rank 0 | the others get nothing |
 # | scatter | data that one rank reads | limited by the root's link |
 # | gather | predictions for rank 0 | the root needs memory for all |
 # | all-gather | weights stored in shards | the result is $p$ times the input |
@@ -304,9 +306,10 @@ except DeadlockError as error:
 # | all-to-all | tokens to their experts | loads all links |
 # | barrier | waiting for each other | if one rank skips it, all wait |
 #
-# On a tree, broadcast and reduce take $\lceil \lg p \rceil (\alpha + n\beta)$, scatter and gather
-# $\lceil \lg p \rceil \alpha + \frac{p-1}{p} n\beta$ ($\lg$: base 2). All-gather, reduce-scatter and all-to-all take
-# $(p-1)\alpha + \frac{p-1}{p} n\beta$. For 8 ranks and $n$ = 8,000 bytes:
+# On a **tree**, where every rank that has the data passes it on in each step, broadcast and reduce take $\lceil \lg p
+# \rceil (\alpha + n\beta)$, scatter and gather $\lceil \lg p \rceil \alpha + \frac{p-1}{p} n\beta$ ($\lg$: base 2).
+# All-gather, reduce-scatter and all-to-all take $(p-1)\alpha + \frac{p-1}{p} n\beta$. For 8 ranks and $n$ = 8,000
+# bytes:
 
 
 # %%
@@ -335,8 +338,8 @@ for name, formula in FORMULAS.items():
 # **The pay-off of two halves.** After the reduce-scatter a rank has the gradient of $1/p$ of the weights. If it updates
 # these, and the all-gather sends the new *weights* around, the bytes are the same, but a rank stores only $1/p$ of the
 # optimizer's state: ZeRO. FSDP also shards the weights and all-gathers them before they are used
-# ([12](12_model_parallelism.ipynb)). A weight that $p$ ranks use has the sum of their derivatives, so **the derivative
-# of an all-gather is a reduce-scatter.**
+# ([12](12_model_parallelism.ipynb)). The gradient of a weight that $p$ ranks use is the sum of their gradients: **in
+# the backward pass an all-gather becomes a reduce-scatter.**
 #
 # **Question.** Which pair makes an all-reduce in which no rank handles more than others?
 #
@@ -360,14 +363,15 @@ for name, formula in FORMULAS.items():
 # There are two more. The **tree** reduces to rank 0 and then broadcasts. In **halving-doubling** partners exchange
 # halves of the array, then quarters and so on, and each adds up its part, until every rank has one finished chunk; the
 # same steps backwards hand the chunks out. Both need $2\lg p$ steps, but the tree sends the whole array in each, and
-# halving-doubling as few bytes per rank as a ring. TensorFlow's cross-device reductions are such algorithms
+# halving-doubling as few bytes per rank as a ring. TensorFlow's `ReductionToOneDevice` is the naive way, and
+# `HierarchicalCopyAllReduce` a tree of two levels ([03](03_mirrored_strategy.ipynb) draws both)
 # ([03](03_mirrored_strategy.ipynb) draws them).
 #
 # **Predict.** 16 ranks. Which is fastest for 1 kB, and which for 10 MB?
 
 # %% tags=["slide-output"]
 NAMES = ("naive", "tree", "ring", "halving_doubling")
-sizes = np.geomspace(1e3, 2e7, 50)
+sizes = np.geomspace(1e3, 2e7, 2_000)
 figure, panels = plt.subplots(1, 2, sharey=True, figsize=(7.2, 3.6))
 for axes, ranks in zip(panels, (16, 12), strict=True):
     for number, name in enumerate(NAMES):
@@ -421,7 +425,8 @@ draw.show(draw.timeline(uneven), "Timeline: ranks 0, 1 and 3 wait until rank 2 h
 # straggler delays the step by exactly its extra time: the sum needs its share, so no all-reduce can help.
 #
 # A **hierarchical** all-reduce runs rings inside the hosts, where links are fast, and rings between hosts with a part
-# of the array each. Here 4 hosts have 4 ranks each, and links between hosts a tenth of the bandwidth:
+# of the array each. Here 4 hosts have 4 ranks each, and links between hosts have a tenth of the bandwidth and three
+# times the latency:
 
 # %%
 two_levels = Network(10e-6, 2e-10, ranks_per_host=4, inside_host=Link(3e-6, 2e-11))
@@ -432,7 +437,7 @@ for name, program in (algorithms | {"hierarchical": hierarchical}).items():
     print(f"{name:20}64 kB in {us(small):>8}, 4,096 kB in {us(large):>9}")
 
 # %% [markdown] tags=["slide-text", "slide-picture"]
-# For the large array the hierarchy wins: slow links carry a quarter of it per rank.
+# For the large array the hierarchy wins: each rank all-reduces only a quarter of it over the slow links.
 #
 # ## 8. Hide it behind the backward pass
 #
@@ -501,8 +506,8 @@ for size, *row in zip(sizes, *times.values(), strict=True):
 
 # %% [markdown]
 # Now we fit the ring's formula where each number shows: $\alpha$ on the sizes up to 1 KiB, where the bytes hardly
-# count, and $\beta$ on those from 1 MiB on, where the latency hardly counts. Two of them give a range. The sizes in the
-# **middle** are predicted.
+# count, and $\beta$ on those from 1 MiB on, where the latency hardly counts. The two sizes give two values of $\beta$:
+# a range. The sizes in the **middle** are predicted.
 
 # %% tags=["varies", "slide-output"]
 ring = costs.all_reduce("ring", real_ranks, sizes)
@@ -527,9 +532,9 @@ draw.show(figure, "Measured all-reduces by size as marks; as bands what Î± and Î
 # %% [markdown] tags=["slide-takeaway"]
 # Two numbers describe five powers of ten roughly. The residuals have causes. **Protocols:** MPI copies short messages
 # through a buffer and asks before it sends long ones; each way has its own $\alpha$ and $\beta$. **Memory:** on one
-# machine a message is a copy, and arrays that do not fit into the cache are copied more slowly, so the middle is often
-# faster than predicted. **Other programs** delay all ranks when they stop one. Hence $\beta$ is a *range*, and a fit
-# holds for the sizes that it has seen.
+# machine a message is a copy, and arrays that do not fit into the cache are copied more slowly, so 64 KiB and 256 KiB
+# are often faster than predicted. **Other programs** delay all ranks when they interrupt one. Hence $\beta$ is a
+# *range*, and a fit holds for the sizes that it has seen.
 #
 # > **Open MPI's thresholds.** The library changes its algorithm with the size: with two ranks Open MPI 4.1 takes
 # > halving-doubling from 256 KiB on, and our ring in Python may be ahead there. To force one (4: ring):
@@ -544,7 +549,7 @@ draw.show(figure, "Measured all-reduces by size as marks; as bands what Î± and Î
 
 # %%
 def gradient(weights, images, labels):
-    """Of the mean cross-entropy over a global batch of 64, as far as these images go."""
+    """What these images add to the gradient of the mean cross-entropy over a global batch of 64."""
     logits = images @ weights
     scores = np.exp(logits - logits.max(axis=1, keepdims=True))
     return images.T @ (scores / scores.sum(axis=1, keepdims=True) - labels) / 64
@@ -572,7 +577,7 @@ checks.assert_equal_weights(together, [serial] * size)
 # %% [markdown]
 # ## Quiz
 #
-# Ten questions that mark themselves; `seed=2` gives other numbers.
+# Ten questions with instant feedback; `seed=2` gives them other numbers.
 
 # %%
 quizzes.ask("06")
@@ -590,9 +595,10 @@ quizzes.ask("06")
 # **Next.** [Lab 06](../labs/06_collectives_and_ring_all_reduce/lab.ipynb): write the ring yourself. Then [07
 # multi-worker](07_multi_worker.ipynb).
 #
-# **Sources.** - Patarasuk and Yuan (2009), [Bandwidth optimal all-reduce
-# algorithms](https://doi.org/10.1016/j.jpdc.2008.09.002). - Thakur, Rabenseifner and Gropp (2005), [Collective
-# operations in MPICH](https://doi.org/10.1177/1094342005051521). - Graham et al. (2016),
-# [SHArP](https://doi.org/10.1109/COMHPC.2016.006). - Li et al. (2020), [PyTorch
-# Distributed](https://arxiv.org/abs/2006.15704). - Rajbhandari et al. (2020), [ZeRO](https://arxiv.org/abs/1910.02054).
+# **Sources.**
+# - Patarasuk and Yuan (2009), [Bandwidth optimal all-reduce algorithms](https://doi.org/10.1016/j.jpdc.2008.09.002).
+# - Thakur, Rabenseifner and Gropp (2005), [Collective operations in MPICH](https://doi.org/10.1177/1094342005051521).
+# - Graham et al. (2016), [SHArP](https://doi.org/10.1109/COMHPC.2016.006).
+# - Li et al. (2020), [PyTorch Distributed](https://arxiv.org/abs/2006.15704).
+# - Rajbhandari et al. (2020), [ZeRO](https://arxiv.org/abs/1910.02054).
 # - Austin et al. (2025), [How to Scale Your Model](https://jax-ml.github.io/scaling-book/sharding/).

@@ -891,7 +891,7 @@ print(f"JAX: recorded on {recorded['measured']} with {versions}; {recorded['mach
 # %% [markdown]
 # ## Quiz
 #
-# Ten questions that mark themselves; with `seed=2` they have other numbers.
+# Ten questions with instant feedback; `seed=2` gives them other numbers.
 
 # %%
 quizzes.ask("08")

@@ -672,7 +672,7 @@ for count, of_programs in sorted(proofs.items()):
 # %% [markdown]
 # ## Quiz
 #
-# Ten questions that mark themselves; with `seed=2` they have other numbers.
+# Ten questions with instant feedback; `seed=2` gives them other numbers.
 
 # %%
 quizzes.ask("09")

@@ -705,7 +705,7 @@ print(*large_batch.quiz.feedback(answers), sep="\n")
 # %% [markdown]
 # ## Quiz
 #
-# Ten questions that mark themselves; with `seed=2` they have other numbers.
+# Ten questions with instant feedback; `seed=2` gives them other numbers.
 
 # %%
 quizzes.ask("10")

@@ -683,7 +683,7 @@ print(f"dense layers: {dense:.1f} ms a step, {1 - share:.1%} of the parameters")
 # %% [markdown]
 # ## Quiz
 #
-# Ten questions that mark themselves; with `seed=2` they have other numbers.
+# Ten questions with instant feedback; `seed=2` gives them other numbers.
 
 # %%
 quizzes.ask("11")

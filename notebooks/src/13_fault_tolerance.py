@@ -729,7 +729,7 @@ checks.assert_equal_weights([np.array(weights) for weights in finished.result["w
 # %% [markdown]
 # ## Quiz
 #
-# Ten questions that mark themselves; with `seed=2` they have other numbers.
+# Ten questions with instant feedback; `seed=2` gives them other numbers.
 
 # %%
 quizzes.ask("13")

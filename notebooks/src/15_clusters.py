@@ -20,14 +20,14 @@
 # **Questions.**
 # - Why does a job that failed say COMPLETED?
 # - What do I write for two nodes with eight GPUs each, and what do I check first?
-# - A node dies. The time is over. What is lost?
+# - What is lost when a node dies, and what at the time limit?
 #
 # **Hardware.** A Slurm cluster on your own machine (Linux): run `make cluster` before, `make cluster-down` after
 # ([clusters.md](../docs/clusters.md)). Without it you see recorded results.
 
 # %% tags=["parameters"]
 dataset = "digits"  # digits, mnist or fashion_mnist; for the jobs of sections 4 to 6
-epochs = 10  # of the jobs in sections 5 and 6; 12 steps each, but never less than 120 steps
+epochs = 10  # of the jobs in sections 5 and 6; 12 steps each, but never fewer than 120 steps
 workers = 2  # not used: the jobs say how many nodes they need
 
 # %% jupyter={"source_hidden": true} tags=["varies"]
@@ -64,7 +64,7 @@ print(login.source())
 # %% [markdown]
 # | word | meaning | Slurm | PBS |
 # |---|---|---|---|
-# | queue, partition | where jobs wait for a kind of nodes | `sinfo`, `squeue` | `qstat` |
+# | queue, partition | where jobs wait for one kind of node | `sinfo`, `squeue` | `qstat` |
 # | job | what you ask for, and the script that uses it | `sbatch`, `scancel` | `qsub`, `qdel` |
 # | allocation | the nodes, cores and GPUs of a job until it ends | `salloc` | `qsub -I` |
 # | step | one program started in an allocation | `srun` | `mpirun`, `pbsdsh` |
@@ -81,7 +81,8 @@ login.run("srun --nodes=3 --label hostname | sort")
 # `sinfo` lists the partitions: how long a job may take, and the cores, megabytes and GPUs of each node. `srun` asked
 # for three nodes, waited until it had them, started a task on each, and gave them back.
 #
-# `salloc` keeps an allocation until you leave its shell, which has two commands here.
+# `salloc` opens a shell with an allocation and gives the nodes back when the shell ends. Here the shell runs two
+# commands.
 #
 # **Predict.** The first command is a plain `hostname`. Which host does it name?
 
@@ -104,7 +105,7 @@ login.run("salloc --quiet --nodes=2 bash -c 'hostname; srun hostname | sort'")
 #
 # 1. Nothing has started a process on those nodes.
 # 2. In a batch script it would, with one process.
-# 3. **Right.** Many sites end such programs.
+# 3. **Right.** Many sites kill such programs.
 # </details>
 
 # %% [markdown]
@@ -200,21 +201,22 @@ login.run(f"grep 'local rank' gpus-horovod-{job}.out")
 
 # %% [markdown] tags=["slide-text"]
 # Eight each: `--gpus-per-node` gives them to the job, and every rank sees all of its node. So it chooses by its **local
-# rank**, its number on the node: `gpus[hvd.local_rank()]`. Rank 9 has local rank 1; by its rank it would look for GPU 9
-# of 8. Another option gives each task its own:
+# rank**, its number on the node: `gpus[hvd.local_rank()]`. Rank 9 has local rank 1; by its rank it would look for GPU
+# 9, and there are only 0 to 7. Another option gives each task its own:
 
 # %% tags=["varies", "slide-output"]
 ask = "bash -c 'echo local rank $SLURM_LOCALID, GPUs $CUDA_VISIBLE_DEVICES'"
 login.run(f"srun --nodes=2 --ntasks-per-node=8 --gpus-per-task=1 --label {ask} | sort -n")
 
 # %% [markdown]
-# Now each rank sees one GPU. But where a site hides the others from it, direct copies between GPUs of a node can fail
+# Now each rank sees one GPU. (On a site that hides the other GPUs, each task may call its own GPU 0.) But where a site
+# hides the others from it, direct copies between GPUs of a node can fail
 # ([open-mpi/ompi#11949](https://github.com/open-mpi/ompi/issues/11949)), so our script asks for GPUs by node.
 #
 # **Question.** A program takes `gpus[hvd.local_rank()]`, and its script asks for `--gpus-per-task=1`. What happens?
 #
 # 1. Each rank takes its own GPU.
-# 2. Two of the 16 ranks begin to train, the others end with an IndexError.
+# 2. Only the two ranks with local rank 0 get a GPU; the others end with an IndexError.
 # 3. All ranks of a node share GPU 0.
 #
 # <details>
@@ -222,13 +224,14 @@ login.run(f"srun --nodes=2 --ntasks-per-node=8 --gpus-per-task=1 --label {ask} |
 #
 # 1. It would with `--gpus-per-node=8`.
 # 2. **Right.** The list has one entry, for local rank 0. `gpus[hvd.local_rank() % len(gpus)]` works with both options.
-# 3. The one entry of each rank is another GPU.
+# 3. The only entry of each rank is a different GPU.
 # </details>
 
 # %% [markdown]
-# **Cores.** A rank without cores of its own wanders over the node, away from its GPU. `--cpus-per-task=8` with
-# `--cpu-bind=cores` gives local rank $r$ the cores $8r$ to $8r+7$. This is **binding by depth**; the depth is the
-# cores per rank. Other launchers have other words:
+# **Cores.** Without binding, the operating system moves a rank from core to core, even to cores far from its GPU.
+# `--cpus-per-task=8` with `--distribution=block:block --cpu-bind=cores` gives local rank $r$ the cores $8r$ to $8r+7$;
+# without `block:block` Slurm deals the ranks out over the sockets in turn. This is **binding by depth**; the depth is
+# the cores per rank. Other launchers have other words:
 #
 # - Polaris (PBS): `mpiexec --ppn 4 --depth 8 --cpu-bind depth`
 # - older Cray systems: `aprun -N 4 -d 8 --cc depth`
@@ -261,12 +264,12 @@ programs.show(PROGRAMS / "slurm" / "gpus_torch.sbatch")
 #   `srun … apptainer exec --nv IMAGE.sif python train.py`.
 # - **Variables.** `sbatch` copies those of your shell (`--export=ALL`), so a script works today and fails tomorrow:
 #   begin with `module purge`. With `--export=NONE` the job starts clean, and then `srun` needs `--export=ALL`.
-# - **Files.** Data and checkpoints go to *scratch*, which is large and deleted by age; a home's quota counts bytes and
-#   files. Pack small files into an archive, and unpack it in the job to the node's disk (`$TMPDIR`).
+# - **Files.** Data and checkpoints go to *scratch*, which is large; old files there are deleted; a home's quota counts
+#   bytes and files. Pack small files into an archive, and unpack it in the job to the node's disk (`$TMPDIR`).
 # - **TensorBoard, Jupyter.** Through a tunnel: `ssh -J LOGIN -L 6006:localhost:6006 NODE`, then open localhost:6006.
 
 # %% [markdown]
-# **Out of memory** is two faults:
+# **Out of memory** can mean two things:
 #
 # - *The node's.* All ranks together pass `--mem`: `oom_kill` in the log, state OUT_OF_MEMORY. Ask for more, or load
 #   data by fewer processes.
@@ -332,15 +335,15 @@ for count in (1, 2, 3):
 # ## 5. A node dies
 #
 # Two longer jobs train with `train.py` of [chapter 13](13_fault_tolerance.ipynb): two workers that save every 5 steps
-# and resume from the newest complete checkpoint. With `--requeue` Slurm puts the job back into the queue if a node
-# fails. With `--signal=USR1@87` it sends SIGUSR1 to the workers 87 seconds before the time limit, or up to a minute
-# earlier.
+# and resume from the newest complete checkpoint. Slurm puts a job back into the queue if a node fails, unless the site
+# has switched that off; `--requeue` asks for it in any case. With `--signal=USR1@87` it sends SIGUSR1 to the workers 87
+# seconds before the time limit, or up to a minute earlier.
 #
-# If `train.py` has saved and is not done, it ends with status 85, and the script asks for the queue again. Here
+# If `train.py` has saved and is not done, it ends with status 85, and the script requeues the job. Here
 # `--kill-on-bad-exit` would be wrong: the first worker that ends would take the other one with it. `--wait=60` gives
 # that one a minute.
 #
-# A slow network makes the jobs last. We will kill a node under *dying*; *short* may run for two minutes only.
+# A slow network makes the jobs last. We will kill a node of *dying*; *short* may run for two minutes only.
 
 # %% tags=["varies"]
 long_script = """\
@@ -370,7 +373,8 @@ dying, short = login.submit(dying), login.submit(short)
 
 # %% [markdown] tags=["slide-text", "slide-predict"]
 # When *dying* has done more than five steps, we pull the plug: all of Slurm's processes and the worker on node2 are
-# killed. Slurm would notice within half a minute. We are the administrator here, and tell it.
+# killed. Slurm would notice within half a minute here (by default within five: `SlurmdTimeout`). We are the
+# administrator here, and tell it.
 #
 # **Predict.** What happens to the job, and to the worker on node1?
 
@@ -393,7 +397,7 @@ login.run("ssh node2 slurmd")
 alone = login.submit("sbatch --job-name=undisturbed --nodes=1 " + train.format("undisturbed"))
 
 # %% [markdown]
-# ## 6. The time is over
+# ## 6. The time limit
 #
 # Meanwhile *short* comes near its time limit, and Slurm sends SIGUSR1 to its workers, to each at a slightly different
 # moment. Still both must save the same step. So after each step they add up how many of them have a notice, with an
@@ -425,13 +429,14 @@ for name in ("dying", "short"):
     checks.assert_equal([off], [0], "weights", tolerance=10 * checks.TOLERANCE)
 
 # %% [markdown] tags=["slide-table"]
-# | | a node dies | the time is over |
+# | | a node dies | the time limit |
 # |---|---|---|
 # | **Sign** | `NODE FAILURE` in the log, node `down*` in `sinfo` | `DUE TO TIME LIMIT`, state TIMEOUT |
 # | **Lost** | steps since the last save | nothing, if all save together |
-# | **Queue again** | `--requeue` | the script, by `scontrol requeue` |
+# | **Back in the queue by** | Slurm (`--requeue`) | the script (`scontrol requeue`) |
 #
-# **Question.** Each attempt begins with an empty log, and the error of the first one is gone. Why?
+# **Question.** A colleague's job was queued again. Its log begins with the second attempt, and the error of the first
+# one is gone. Why?
 #
 # 1. Slurm deletes logs of failed jobs.
 # 2. Without `--open-mode=append`, a job that is queued again overwrites its log.
@@ -441,21 +446,21 @@ for name in ("dying", "short"):
 # <summary>Answer</summary>
 #
 # 1. It does not.
-# 2. **Right.** Its id, and so the name of the file, stays the same.
+# 2. **Right.** The job keeps its id, so the file keeps its name.
 # 3. All nodes see the same files.
 # </details>
 
 # %% [markdown] tags=["slide-text", "slide-predict"]
 # ## 7. Optional: an array measures a slow network
 #
-# An **array** is one script, submitted once, that runs as many jobs. `#SBATCH --array=1-3%1` in `array.sbatch` means
-# tasks 1, 2 and 3, one at a time. Each knows its number from `SLURM_ARRAY_TASK_ID` and trains on so many nodes. If one
-# fails, submit only that one again: `sbatch --array=2`.
+# An **array** is one script, submitted once, that runs as several jobs. `#SBATCH --array=1-3%1` in `array.sbatch` means
+# tasks 1, 2 and 3, one at a time. Each knows its number from `SLURM_ARRAY_TASK_ID` and trains on that many nodes. If
+# one fails, submit only that one again: `sbatch --array=2`.
 #
-# `slow_network.py` trains twenty small layers with Horovod, and every node has the same batch (*weak scaling*). The
-# links now let 100 Mbit/s through and delay each message by 2 ms.
+# `slow_network.py` trains twenty small layers with Horovod, and every node has a batch of the same size (*weak
+# scaling*). The links now let 100 Mbit/s through and add 2 ms each. A message crosses two of them, so $\alpha$ is 4 ms.
 #
-# **Predict.** What is the efficiency on two nodes: 90 %, 50 %, 10 %?
+# **Predict.** What is the efficiency on two nodes: 90 %, 50 %, or less than 10 %?
 
 # %% tags=["varies", "slide-output"]
 slow = login.recorded_only(launch.horovod_problem())
@@ -469,7 +474,7 @@ results = {n: json.loads(slow.read(f"scaling-{array}/{n}.json")) for n in (1, 2,
 one, two, three = results.values()
 gain = two["images_per_second"] > one["images_per_second"]
 print("The second node makes this training", "faster." if gain else "slower.")
-ring = costs.all_reduce("ring", 3, two["gradient_bytes"]).seconds(2e-3, 8 / 100e6)
+ring = costs.all_reduce("ring", 3, two["gradient_bytes"]).seconds(2 * 2e-3, 8 / 100e6)
 predicted, measured = 1e3 * (two["alone"] + ring), 1e3 * three["step_seconds"]
 print(f"3 nodes by the link's data sheet: {predicted:.0f} ms, measured {measured:.0f} ms")
 
@@ -487,7 +492,7 @@ print(f"3 nodes by the link's data sheet: {predicted:.0f} ms, measured {measured
 # %% tags=["varies"]
 program = "slow_network.py --gloo-from-slurm --ways plain --repeats 3 --result unfused.json"
 slow.run(f"HOROVOD_FUSION_THRESHOLD=0 srun --nodes=2 --ntasks-per-node=1 python {program}")
-times = {"each alone": json.loads(slow.read("unfused.json"))["ways"]["plain"]}
+times = {"not fused": json.loads(slow.read("unfused.json"))["ways"]["plain"]}
 times |= {"fused": two["ways"]["plain"], "fused, fp16": two["ways"]["fp16"]}
 times["fused, 4 batches"] = two["ways"]["accumulate"] / two["batches"]
 for way, seconds in times.items():

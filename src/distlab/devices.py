@@ -101,7 +101,7 @@ def topology() -> str:
     physical = psutil.cpu_count(logical=False)
     lines = [f"{platform.machine()} processor: {cores()} cores for this process, {physical} physical"]
     lines += [f"{node.name}: cores {(node / 'cpulist').read_text().strip()}" for node in nodes]
-    return "\n".join([*lines, "no GPU: nothing is connected by NVLink or PCIe that a collective would use"])
+    return "\n".join([*lines, "no GPU, so there are no links between GPUs to show"])
 
 
 def _nvidia_smi(*arguments: str) -> str:

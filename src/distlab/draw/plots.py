@@ -43,13 +43,14 @@ def utilisation(recorded: "Utilisation") -> Figure:
     columns = [(f"core {i}", busy) for i, busy in enumerate(recorded.cores.T)]
     columns += [(f"GPU {i}", busy) for i, busy in enumerate(recorded.gpus.T)]
     figure, rows = plt.subplots(len(columns), 1, sharex=True, squeeze=False, figsize=(7.2, 0.8 + 0.62 * len(columns)))
-    for index, (axes, (name, busy)) in enumerate(zip(rows[:, 0], columns, strict=True)):
-        style = index % len(RANK_COLOURS)
-        axes.fill_between(recorded.seconds, busy, step="post", color=RANK_COLOURS[style], alpha=0.35)
+    seconds = np.append(0.0, recorded.seconds)  # a sample is the mean since the one before
+    for index, (axes, (name, sampled)) in enumerate(zip(rows[:, 0], columns, strict=True)):
+        style, busy = index % len(RANK_COLOURS), np.append(sampled[:1], sampled)
+        axes.fill_between(seconds, busy, step="pre", color=RANK_COLOURS[style], alpha=0.35)
         axes.step(
-            recorded.seconds,
+            seconds,
             busy,
-            where="post",
+            where="pre",
             color=INK,
             linewidth=0.8,
             marker=MARKERS[style],
@@ -57,6 +58,7 @@ def utilisation(recorded: "Utilisation") -> Figure:
             linestyle=DASHES[0],
         )
         axes.set_ylim(0, 105)
+        axes.set_xlim(0, None)
         axes.set_yticks([0, 100], ["0 %", "100 %"])
         axes.set_ylabel(name, rotation=0, ha="right", va="center")
     rows[-1, 0].set_xlabel("seconds since the start")
