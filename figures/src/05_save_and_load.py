@@ -12,7 +12,7 @@ from distlab.draw import QUIET, box, canvas, label, row
 
 FOLDER = Path(__file__).parents[1]
 # From the bottom up; each part has its height, number and colour in every stack.
-PARTS = ("weights", "Adam's state,\nlearning rate", "configuration:\nlayers, loss", "graph", "epoch")
+PARTS = ("weights", "optimizer\nstate", "configuration:\nlayers, loss, rate", "graph", "epoch")
 # The numbers of the parts that each format keeps.
 FORMATS = {
     "export": "03",
@@ -41,9 +41,9 @@ def formats(folder: Path) -> None:
         figure,
         folder / "05_formats.svg",
         "Seven stacks of boxes, one for each format; the lowest box of each is the weights. export adds the graph. "
-        "tf.saved_model.save adds Adam's state with the learning rate, and the graph. A Keras SavedModel has these and "
-        "the configuration, which is the layers and the loss. A .keras file has weights, Adam's state and "
-        "configuration. A .weights.h5 file and a checkpoint have weights and Adam's state; a checkpoint also keeps "
+        "tf.saved_model.save adds the optimizer's state, and the graph. A Keras SavedModel has these and the "
+        "configuration: layers, loss and learning rate. A .keras file has weights, optimizer state and configuration."
+        " A .weights.h5 file and a checkpoint have weights and Adam's state; a checkpoint also keeps "
         "epoch, generator and iterator if you add them. BackupAndRestore has weights, Adam's state and the epoch. In "
         "none by itself: the order of the data and the random state.",
     )

@@ -34,7 +34,7 @@ def multi_worker_roles(folder: Path) -> None:
         box(axes, (left, 1.72), width, 1.25)
         label(axes, (left + 0.1, 2.83), "TF_CONFIG =", ha="left", fontsize=8)
         label(axes, (left + 0.1, 2.24), tf_config(worker), ha="left", fontsize=8, family="monospace", linespacing=1.15)
-        duty = "trains; also keeps\nthe files" if worker == 0 else "trains; saves where nobody\nlooks, and removes it"
+        duty = "trains; also keeps\nthe files" if worker == 0 else "trains; saves into a\ntemporary folder, removes it"
         box(axes, (left, 1.1), width, 0.5, duty, worker, fontsize=8)
         arrow(axes, (middle - 0.12, 1.1), (middle - 0.12, 0.82))
         arrow(axes, (middle + 0.12, 0.82), (middle + 0.12, 1.1))

@@ -541,7 +541,8 @@ draw.show(figure, "Images per second against batch size, for 1 and 16 steps per 
 gain = {key: times[1, 32].elapsed / time.elapsed for key, time in times.items()}
 print(f"batch 1,024 against 32: {gain[1, 1024]:.1f} times the images per second")
 for batch in (32, 1024):
-    print(f"16 steps per execution at batch {batch:,}: {gain[16, batch] / gain[1, batch]:.2f} times")
+    together = gain[16, batch] / gain[1, batch]
+    print(f"16 steps per execution at batch {batch:,}: {together:.2f} times")
 
 # %% [markdown] tags=["slide-takeaway"]
 # The fixed cost per image shrinks with the batch, the arithmetic per image stays. The curve flattens where $b \cdot B$

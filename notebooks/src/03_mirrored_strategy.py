@@ -10,7 +10,7 @@
 # # 03 Mirrored strategy
 #
 # **Goal.** Train one network on several devices of one machine with `tf.distribute.MirroredStrategy`, correct the
-# lecture's program, and prove that the parallel run computes what one device computes.
+# lecture's program, and check that the parallel run gives the weights of one device.
 #
 # **Time.** 35 minutes to read, under a minute to run.
 #
@@ -47,14 +47,14 @@ from distlab import launch, models, profiling, programs, quizzes
 draw.apply_style()
 tf.get_logger().setLevel("ERROR")  # else it announces every strategy and all-reduce
 tf.keras.utils.set_random_seed(3)
-tf.config.experimental.enable_tensor_float_32_execution(False)  # else some GPUs round factors
+tf.config.experimental.enable_tensor_float_32_execution(False)  # else newer GPUs round factors to TF32
 
 # %% [markdown]
 # ## The whole program
 #
 # This is everything that a program needs to train on several devices; copy it into a file together with the parameters
 # above. If there are fewer GPUs than `workers`, it divides the processor into **logical devices**. TensorFlow treats
-# each as a separate device, but they share the cores. Four are made, of which the first `workers` train.
+# each as a separate device, but they share the cores. At least four are made, of which the first `workers` train.
 
 # %% tags=["program", "slide-code"]
 import tensorflow as tf
@@ -158,9 +158,9 @@ print(f"loss of each epoch:   {', '.join(f'{value:.2f}' for value in history['lo
 print(f"test accuracy:        {accuracy_lecture:.2f}")
 
 # %% [markdown] tags=["slide-takeaway", "slide-quiz"]
-# Such a network usually learns little. In the lecture's printout too: accuracy 0.2202 on two GPUs, 0.9778 on one. The
-# loss before training says where to look: an untrained network gives each of 10 classes a probability near 1/10, so its
-# loss must be near $\ln 10 \approx 2.303$.
+# The network has learned little. The lecture's printout shows the same: an accuracy of 0.2202 on two GPUs and 0.9778 on
+# one. The loss before training says where to look: an untrained network gives each of 10 classes a probability near
+# 1/10, so its loss must be near $\ln 10 \approx 2.303$.
 #
 # **Question.** The loss before training is far from ln 10. What follows?
 #
@@ -238,6 +238,9 @@ for name, accuracy in accuracy_sorted.items():
     print(f"{name:15}  test accuracy {accuracy:.2f}")
 
 # %% [markdown]
+# Without `shuffle` most batches hold one class only. Each step pulls the network towards that class, and it partly
+# forgets the earlier ones; no warning says so.
+#
 # ### Fault 3: the literal 64
 #
 # The program computes `GLOBAL_BATCH_SIZE` and then writes `batch(64)`. On the lecture's two GPUs that is the same, on
@@ -255,9 +258,9 @@ for count in [count for count in (2, 4) if count <= available]:
     print(f"{count} devices, the program: {len(lecture_batches)} steps, images: {seen}")
 
 # %% [markdown]
-# Each further device makes every share smaller, and the number of steps, each with an all-reduce, stays the same. Eight
-# GPUs get eight images each, far too few to keep them busy. The fix is to use the number that was computed. Then more
-# devices mean fewer updates with larger batches, which may need another learning rate ([chapter
+# Each further device makes every share smaller, and the number of steps, each with an all-reduce, stays the same. With
+# eight GPUs, each gets eight images, far too few to keep them busy. The fix is to use the number that was computed.
+# Then more devices mean fewer updates with larger batches, which may need another learning rate ([chapter
 # 10](10_large_batch_and_warmup.ipynb)).
 #
 # ### Fault 4: a policy that does nothing
@@ -268,7 +271,8 @@ for count in [count for count in (2, 4) if count <= available]:
 # ### The last batch
 #
 # The last batch of an epoch is usually smaller, and is still divided into $R$ parts. `fit` lets each replica take the
-# mean over *its own* $b_r$ images and then averages the replicas, so an image has the weight $1 / (R\,b_r)$.
+# mean over *its own* $b_r$ images and then averages the replicas (it divides each loss by $R$, and the all-reduce adds
+# up), so an image has the weight $1 / (R\,b_r)$.
 
 
 # %%
@@ -294,8 +298,8 @@ print("one image left, divided into parts of", images_per_replica(strategy, one_
 print(f"length of this step, {workers} replicas against one: {steps[0] / steps[1]:.3f}")
 
 # %% [markdown]
-# The empty replicas contribute a gradient of zero, and the average still divides by all. In a comparison with a serial
-# run it shows. [Chapter 04](04_custom_training_loop.ipynb) has the cure.
+# The empty replicas contribute a gradient of zero, and the average still divides by all. A comparison with a serial run
+# reveals this. [Chapter 04](04_custom_training_loop.ipynb) shows the fix.
 
 # %% [markdown] tags=["slide-formula", "slide-predict"]
 # ## The weights are equal
@@ -341,7 +345,8 @@ print(f"largest difference of the weights with dropout: {difference:.1g}")
 #
 # - **`ReductionToOneDevice`**: one device collects, adds, and sends the sum back.
 # - **`HierarchicalCopyAllReduce`**: two groups of devices. Each adds up on one of its devices; one of these two adds
-#   both sums and sends the total to the other. Made for NVIDIA's DGX-1: two groups of four GPUs.
+#   both sums and sends the total to the other; then each passes it on inside its group. Made for NVIDIA's DGX-1: two
+#   groups of four GPUs.
 # - **`NcclAllReduce`**: NVIDIA's library **NCCL**, for GPUs only. TensorFlow passes it one tensor per device and
 #   receives the sum.
 #
@@ -377,8 +382,8 @@ for name in REDUCTIONS:
 #
 # The sums are equal, but the messages are not. In TensorFlow's graph each operation has its device, and where it reads
 # a tensor of another device, that tensor has to travel. `profiling.messages` of `distlab` reads the messages from the
-# graph. In one of the steps that it counts, a device sends at most one message and receives at most one, as in [chapter
-# 06](06_collectives_and_ring_all_reduce.ipynb).
+# graph. It orders them in steps: in one step a device sends at most one message and receives at most one, as in
+# [chapter 06](06_collectives_and_ring_all_reduce.ipynb).
 #
 # **Predict.** Four devices. How many messages does device 0 send and receive under `ReductionToOneDevice`?
 
@@ -409,11 +414,11 @@ draw.show(draw.exchange(patterns, rows), text)
 #     batch_all_reduce: 4 all-reduces with algorithm = nccl, num_packs = 1
 #
 # The 4 are the tensors to reduce, one gradient for each of two kernels and two biases. One pack means that they are
-# joined into one array, which travels in one all-reduce and is cut into four again. These are the words of
-# `NcclAllReduce`. If you choose no reduction, TensorFlow 2.21 uses its collective operations, NCCL between GPUs and a
-# ring between CPU devices, and says `Collective all_reduce tensors: 4 all_reduces, … num_packs = 1`. There
-# `bytes_per_pack` decides on the packs (chapter 07). Train with one such strategy per process: a second one can fail
-# ("Shape mismatch in the collective instance").
+# joined into one array, which travels in one all-reduce and is cut into four again. `NcclAllReduce` writes this line.
+# If you choose no reduction, TensorFlow 2.21 uses its collective operations, NCCL between GPUs and a ring between CPU
+# devices, and says `Collective all_reduce tensors: 4 all_reduces, … num_packs = 1`. There `bytes_per_pack` decides on
+# the packs (chapter 07). Train with one such strategy per process: a second one can fail ("Shape mismatch in the
+# collective instance").
 
 # %% [markdown]
 # **Question.** Which reduction would you choose on two GPUs without NVLink?
@@ -454,7 +459,7 @@ for name in REDUCTIONS[:2]:
 
 # %% jupyter={"source_hidden": true} tags=["varies", "slide-output"]
 TITLE = f"MirroredStrategy, devices: {workers}"
-PARTS = ("forward and backward", "all-reduce and update")
+PARTS = ("forward and backward", "all-reduce (if any) and update")
 index = np.arange(6 * 256 * workers) % len(images)
 large = tf.data.Dataset.from_tensor_slices((images[index], labels[index]))
 large = large.batch(256 * workers)
@@ -481,7 +486,7 @@ Markdown(
 # the all-reduce is where they meet, and a replica that is late makes all wait. That is what *synchronous* costs.
 
 # %% [markdown] tags=["slide-predict"]
-# ## How fast is it, honestly?
+# ## When are several devices faster?
 #
 # One device and `workers` devices train on the same number of images, with a small batch and with a large one. A third
 # measurement makes a device more like a GPU, a processor of its own. It needs a fresh process, which the kernel starts:
@@ -494,7 +499,8 @@ Markdown(
 #
 # The network has four hidden layers of 512 units.
 #
-# **Predict.** By which factor does the number of images per second change in the three cases: 2, 1, or less?
+# **Predict.** By which factor does the number of images per second change in each of the three cases: with a small
+# batch (32 images per replica), with a large one (512), and with one thread per device?
 
 # %% jupyter={"source_hidden": true} tags=["varies"]
 PROGRAM = Path("programs/03_mirrored_strategy/one_thread_each.py")
@@ -510,7 +516,7 @@ gains = {
 }
 gains["512 images per replica, one thread"] = own_thread[1] / own_thread[workers]
 draw.show(
-    draw.bars(gains, f"speed with {workers} devices, against one", "{:.2f} ×"),
+    draw.bars(gains, f"speed-up with {workers} devices", "{:.2f} ×"),
     "Speed-up. " + ", ".join(f"{name}: {gain:.2f}" for name, gain in gains.items()),
 )
 _, all_threads, one_thread = gains.values()
@@ -525,35 +531,20 @@ Markdown(
 )
 
 # %% [markdown] tags=["slide-takeaway"]
-# Logical devices add no core, and one thread per device lets each have its own.
+# Logical devices add no cores. With one thread per operation, each device can use its own core.
 #
-# - **All threads.** One device spreads large operations over all cores already. More replicas only add operations to
-#   start and an all-reduce, which weigh most where a step is short: at the small batch.
+# - **All threads.** One device spreads large operations over all cores already. More replicas can gain only what one
+#   device leaves idle, and they add operations to start and an all-reduce, which weigh most where a step is short: at
+#   the small batch.
 # - **One thread.** A second device brings a second core, as a second GPU brings a second processor. The all-reduce and
 #   waiting for the other replica take their part of the gain.
 #
-# Real processors guarantee no gain either: in the CIFAR-10 run of the [OpenHackathons
-# bootcamp](https://github.com/openhackathons-org/gpubootcamp) one A100 does 65,063 images per second, and eight do
-# 43,244. Data parallelism pays where a step computes for much longer than its gradient travels ([chapter
-# 11](11_scaling_and_profiling.ipynb)).
+# Several GPUs guarantee no gain either. In a [bootcamp's](https://github.com/openhackathons-org/gpubootcamp) CIFAR-10
+# run with Horovod, eight V100s process 5.9 times as many images per second as one (221,506 and 37,525), but eight A100s
+# fewer than one (43,244 and 65,063). So measure on your own machine. Data parallelism pays where a step computes for
+# much longer than its gradient travels ([chapter 11](11_scaling_and_profiling.ipynb)).
 
 # %% [markdown]
-# **Question.** Your run on 4 GPUs is as fast as on 1. What do you look at first?
-#
-# 1. The reduction; another one will be faster.
-# 2. The global batch size.
-# 3. `num_replicas_in_sync`; if it says 4, all is well.
-# 4. The accuracy.
-#
-# <details>
-# <summary>Answer</summary>
-#
-# 1. Perhaps, but only after you know that the all-reduce is what takes the time.
-# 2. **Right.** If it is still that of a single GPU, each GPU gets a quarter, as with the literal 64.
-# 3. It says how many replicas there are, not that they are busy.
-# 4. It does not change with speed.
-# </details>
-#
 # ## XLA under the strategy
 #
 # `jit_compile=True` compiles the training step with XLA, TensorFlow's compiler. On CPU devices that step would have to
@@ -572,9 +563,9 @@ except (tf.errors.OpError, ValueError, NotImplementedError) as error:
     print(f"{type(error).__name__}: {trying}{reason.partition(' (defined')[0]} …")
 
 # %% [markdown]
-# With several CPU devices it fails. On GPUs TensorFlow supports it, in `fit` since version 2.8, with a large gain
+# With several CPU devices it fails. On GPUs `fit` supported it from TensorFlow 2.8 on, with a large gain
 # ([tensorflow#45940](https://github.com/tensorflow/tensorflow/issues/45940)): if all devices are GPUs, each compiles
-# its own step. The optimizers of Keras 2.11 and newer broke it again
+# its own step. Since Keras 2.11 the new optimizers fail
 # ([tf-keras#385](https://github.com/keras-team/tf-keras/issues/385)); those in `tf.keras.optimizers.legacy` are the old
 # ones. In a custom loop, `tf.function(jit_compile=True)` around the function that computes *one replica's* gradients
 # works everywhere, because it stays on one device.

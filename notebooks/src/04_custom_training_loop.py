@@ -44,7 +44,7 @@ draw.apply_style()
 tf.get_logger().setLevel("ERROR")  # no notes about how each collective was carried out
 warnings.filterwarnings("ignore", message="To make it possible to preserve tf.data options")
 tf.keras.utils.set_random_seed(4)
-tf.config.experimental.enable_tensor_float_32_execution(False)  # else some GPUs round more
+tf.config.experimental.enable_tensor_float_32_execution(False)  # else newer GPUs round factors to TF32
 
 # %% [markdown]
 # ## 1. The whole loop
@@ -106,9 +106,10 @@ for epoch in range(epochs):
     print(f"epoch {epoch + 1}: {len(losses)} steps, mean loss {np.mean(losses):.3f}")
 
 # %% [markdown]
-# Four lines know of the replicas. The scope creates each variable once per replica, the data set is distributed,
-# `strategy.run` calls the step on every replica, and `compute_average_loss` divides by the *global* batch size. A
-# fifth hides what it does: `apply_gradients` first **adds up** the gradients of all replicas.
+# Five calls deal with the replicas. The scope creates each variable once per replica, the data set is distributed,
+# `strategy.run` calls the step on every replica, `compute_average_loss` divides by the *global* batch size, and
+# `strategy.reduce` adds up the returned losses. A sixth does so unseen: `apply_gradients` first **adds up** the
+# gradients of all replicas.
 #
 # ## 2. Segmentation with a U-Net
 #
@@ -235,7 +236,7 @@ def sizes_traced(**options):
     return traced
 
 
-print("tf.function:    ", sizes_traced())
+print("tf.function:     ", sizes_traced())
 print("reduce_retracing:", sizes_traced(reduce_retracing=True))
 print("input_signature: ", sizes_traced(input_signature=[tf.TensorSpec((None, 28, 28))]))
 
@@ -345,7 +346,7 @@ checks.assert_equal_weights(right, weights_after(single_step, model, twenty))
 # %% [markdown]
 # The remaining difference is rounding: a sum of partial sums is added in another order than one sum.
 #
-# **Question.** Which of these need *not* be made in the scope?
+# **Question.** Which of these need *not* be created in the scope?
 #
 # 1. The optimizer.
 # 2. The data set.
@@ -401,7 +402,8 @@ for divided_by, step in (("global", sgd_step), ("per replica", wrong_step)):
 wrong = weights_after(wrong_step, replicated, distributed)
 single_sgd.learning_rate.assign(0.01 * workers)
 checks.assert_equal_weights(wrong, weights_after(single_step, model, twenty))
-print(f"against the right divisor: up to {checks.largest_difference(wrong, right):.1g}")
+difference = checks.largest_difference(wrong, right)
+print(f"wrong against right divisor, largest difference: {difference:.1g}")
 
 # %% [markdown]
 # Adam would have hidden most of this factor ([chapter 00](00_start_here.ipynb)), which is why we compare under SGD.
@@ -474,7 +476,7 @@ print(f"scaled on each replica: {strategy.reduce('SUM', scaled, axis=None):.3f} 
 #
 # ## 7. A last batch that does not fill the replicas
 #
-# The best cure is to **avoid short batches**. For training, use `batch(…, drop_remainder=True)` as this chapter does:
+# The best fix is to **avoid short batches**. For training, use `batch(…, drop_remainder=True)` as this chapter does:
 # with shuffling, other images are left out in each epoch. Or call `repeat()` before `batch`, so that a batch runs on
 # into the next epoch. For evaluation use metrics, because they count images.
 #
@@ -527,7 +529,8 @@ for name, batch in last_batches.items():
 # - *The true number*, counted with an all-reduce, gives the mean. Every **step** has the same weight.
 # - *The usual number* gives less, since the last batch is smaller. Every **image** has the same weight in the epoch.
 # - *The replica's own number* gives the images of the emptiest replica the most weight. The mean of an empty part is
-#   0/0: `nan`, "not a number", and one `nan` makes the reduced loss `nan`.
+#   0/0: `reduce_mean` returns `nan`, "not a number", and one `nan` makes the reduced loss `nan`.
+#   (`compute_average_loss` returns 0 for an empty part, so there the error is silent.)
 #
 # So a loop that must equal one device sums the losses and divides by the all-reduced count; an empty part adds 0.
 # The next step does this, with the scaled penalty. It also runs on one device: outside of any scope,
@@ -558,10 +561,10 @@ def counted_step(strategy, model, optimizer):
 # %% [markdown]
 # ## 8. A whole epoch in one graph
 #
-# Until now Python calls the graph once per step. A loop over a distributed data set *inside* a `tf.function` becomes
+# So far Python has called the graph once per step. A loop over a distributed data set *inside* a `tf.function` becomes
 # part of the graph: one call runs the epoch. This is the custom loop's counterpart of
 # [`steps_per_execution`](02_single_device_baseline.ipynb). It is also traced once only, whatever the size of the last
-# batch, because the data set says that the size is unknown.
+# batch, because the data set's `element_spec` leaves the batch size open.
 #
 # Now all parts are together: three full batches and one with a single image, the penalty, and the epoch in one call.
 # The loop must still train what one device trains.
@@ -649,8 +652,8 @@ masks = {"threshold": by_threshold, "U-Net": logits > 0, "target": true}
 show_rows("Noisy images, masks by threshold, U-Net, true masks.", input=noisy_test, **masks)
 
 # %% [markdown] tags=["slide-table"]
-# The U-Net has learned that a stroke has a shape and noise has none. A real run would also save itself:
-# [chapter 05](05_save_and_load.ipynb) shows what a checkpoint must hold.
+# The U-Net has learned that a stroke has a shape and noise has none. A real run would also save checkpoints: [chapter
+# 05](05_save_and_load.ipynb) shows what they must contain.
 #
 # ## 10. `fit` or a custom loop?
 #

@@ -24,7 +24,7 @@
 # - Does a run that stops and resumes end with the same weights as a run that never stopped?
 # - What does each format leave out?
 #
-# **Hardware.** Any machine; without GPUs the processor is divided into logical devices.
+# **Hardware.** Any machine; with fewer than `workers` + 1 GPUs the processor is divided into logical devices.
 
 # %% tags=["parameters"]
 dataset = "digits"  # not used: this chapter takes scikit-learn's digits of 8 × 8 pixels
@@ -61,9 +61,9 @@ logging.basicConfig(stream=sys.stdout, format="%(levelname)s: %(message)s", forc
 # You train on eight GPUs and serve on one processor, or the cluster gives you four GPUs tomorrow and not two as today.
 # So a file must not depend on the strategy that wrote it.
 #
-# The next two cells are a whole program; with the parameters above it runs in a file of its own. It trains on several
-# replicas, saves the model, loads it on one device, and trains both models to the end. The batch is divided evenly,
-# since Keras averages inside each replica first ([chapter 04](04_custom_training_loop.ipynb)).
+# The next two cells are a whole program; with the parameters above it also runs as a separate file. It trains on
+# several replicas, saves the model, loads it on one device, and trains both models to the end. The batch is divided
+# evenly, since Keras averages inside each replica first ([chapter 04](04_custom_training_loop.ipynb)).
 
 # %% tags=["program"]
 import tempfile
@@ -79,8 +79,8 @@ if kind == "CPU":  # divide the processor into logical devices
     tf.config.set_logical_device_configuration(processor, parts)
 names = [f"{kind}:{number}" for number in range(workers + 1)]
 images, labels = load_digits(return_X_y=True)
-images, labels = np.float32(images[:528] / 16), labels[:528]
 batch_size = 11 * workers * (workers + 1)  # divides evenly among `workers` and one more
+images, labels = np.float32(images[: 8 * batch_size] / 16), labels[: 8 * batch_size]
 
 
 def network(dropout=0.0):
@@ -142,15 +142,16 @@ uninterrupted = model.get_weights()
 # ## Part 1: save to serve and share
 #
 # A **SavedModel** is a folder with TensorFlow's graph of the forward pass and the variables. Three calls write one.
-# `tf.saved_model.save` is the lecture's; it works for any TensorFlow object. `model.export` is Keras's call for
-# serving. `model.save(…, save_format="tf")` adds what Keras needs to rebuild the model.
+# `tf.saved_model.save`, which the lecture uses, works for any `tf.Module` or Keras model. `model.export` is Keras's
+# call for serving. `model.save(…, save_format="tf")` adds what Keras needs to rebuild the model.
 #
 # The other formats contain no graph. A `.keras` file is a zip archive with the structure as JSON and the weights, a
 # `.weights.h5` file has arrays only, and `tf.train.Checkpoint` writes the variables of the Python objects that you pass
 # to it.
 #
-# > **Keras 3** has no `save_format`, and its `load_model` refuses a folder. It can only wrap a SavedModel as a layer
-# > that cannot be trained: `tf.keras.layers.TFSMLayer(path, call_endpoint="serve")`.
+# > **Keras 3** has no `save_format`, and its `load_model` refuses a folder. It can only wrap a SavedModel as a layer,
+# > without the original layers: `tf.keras.layers.TFSMLayer(path, call_endpoint="serve")`. With Keras 3.15 such a layer
+# > could be trained with SGD in our trial, but not with Adam.
 
 
 # %%
@@ -226,7 +227,8 @@ def load_as_model(path, build=network):
 
 
 # %% tags=["slide-output"]
-# Two MirroredStrategies in one process would mix up each other's collectives: one avoids them.
+# A second MirroredStrategy with other devices would collide with the collectives of the
+# first, so this one uses none.
 one_more = tf.distribute.MirroredStrategy(names, tf.distribute.ReductionToOneDevice())
 one_device = tf.distribute.OneDeviceStrategy(names[0])
 expected = model.predict(images, verbose=0)
@@ -312,9 +314,9 @@ for place, scope in {"inside": one_more.scope, "after": contextlib.nullcontext}.
 
 # %% [markdown] tags=["slide-takeaway"]
 # Load inside the scope, and do not call the function directly there. Inside `scope()` the program is in *cross-replica
-# context*: it speaks for all replicas at once, and a restored graph cannot tell whose copy of a variable to read.
-# `strategy.run` puts the call into *replica context*, inside the scope or not: each replica reads its own copy and gets
-# its own part of the batch.
+# context*: it speaks for all replicas at once, and TensorFlow cannot tell whose copy of a variable to read, so it
+# passes a placeholder to the restored graph, which fails. `strategy.run` puts the call into *replica context*, inside
+# the scope or not: each replica reads its own copy and gets its own part of the batch.
 #
 # ### Your own layers and models
 #
@@ -357,9 +359,9 @@ except TypeError as error:
 
 # %% [markdown]
 # The Keras format refuses a class that is not registered, because the file stores a *name* and no code. Put
-# `@tf.keras.saving.register_keras_serializable(package="course")` above the class, in both programs. A SavedModel
-# stores the traced graph of each layer instead: Keras builds a placeholder class that computes the same, but has none
-# of your methods.
+# `@tf.keras.saving.register_keras_serializable(package="course")` above the class, in both programs, or pass the class
+# when you load: `load_model(path, custom_objects={"Scale": Scale})`. A SavedModel stores the traced graph of each layer
+# instead: Keras builds a placeholder class that computes the same, but has none of your methods.
 #
 # A model that is written as a class has one more trap: it gets its weights at its first call. A `Sequential` without
 # `Input` is the same. What happens if it is saved before?
@@ -413,7 +415,7 @@ checks.assert_equal_weights(run(folder / "resumed", 2 * epochs), uninterrupted)
 # A custom loop resumes in the same way, with the optimizer named in the checkpoint. Count *steps* there, as [lab
 # 05](../labs/05_save_and_load/lab.ipynb) does, and skip the finished ones, `batches.skip(step)`: then a run also
 # resumes in the middle of an epoch. Add the metrics to the checkpoint as well, or the mean loss of that epoch covers
-# its second half only.
+# only the steps after the restart.
 
 # %% [markdown] tags=["slide-text", "slide-predict"]
 # ### What the optimizer remembers
@@ -465,7 +467,7 @@ resumed_steps = steps[len(before) :]
 axes.plot(resumed_steps, lost, label="weights only; also Keras SavedModel", marker="")
 axes.axvline(len(before), color=draw.QUIET, linestyle=":", marker="", label="saved and loaded")
 axes.set(xlabel="step", ylabel="loss of all images", yscale="log")
-axes.legend(loc="lower left")
+axes.legend(loc="upper right")
 draw.show(
     figure,
     "The loss of all images against the step, logarithmic, in two curves. "
@@ -475,14 +477,15 @@ draw.show(
 )
 
 # %% [markdown] tags=["slide-takeaway"]
-# Two formats loaded the same weights, trained on the same batches, and lost their way for a while. Both files hold
+# Two formats loaded the same weights, trained on the same batches, and had a higher loss for a while. Both files hold
 # Adam's state; the loading calls drop it. With empty averages, the first step moves *every* weight by about $\eta$, as
 # at the very beginning, although most of them need hardly any change now.
 #
-# The warning above, about skipped variables, is the only hint, and only `load_weights` gives it. The optimizer creates
-# its variables at its first step; before that there is nothing to load into, and `load_weights` does not wait. A
-# checkpoint waits, and fills variables as they appear. For a Keras SavedModel, Keras silently makes a new optimizer
-# from the compile arguments.
+# The warning above, about skipped variables, is the only hint, and only `load_weights` gives it. The 9 variables are
+# the step count and two averages for each of the four weight arrays; the new optimizer has only its step count. The
+# optimizer creates its variables at its first step; before that there is nothing to load into, and `load_weights` does
+# not wait. A checkpoint waits, and fills variables as they appear. For a Keras SavedModel, Keras silently makes a new
+# optimizer with the saved settings, the current learning rate included, but with empty averages and step count 0.
 #
 # Here is what came back in all the trials of this chapter:
 
@@ -512,8 +515,8 @@ Markdown("\n".join(f"| {' | '.join(row)} |" for row in rows))
 
 # %% [markdown]
 # One more line repairs each of the two formats. For weights, create the optimizer's variables first. For a Keras
-# SavedModel, read its folder `variables`, which is a checkpoint. The real checkpoint needs nothing, and continues
-# even with one replica more.
+# SavedModel, read its folder `variables`, which is a checkpoint. A `tf.train.Checkpoint` needs no extra line, and the
+# run continues even with one replica more.
 
 # %%
 first, keras_saved_model = new_model(), half_way / "keras_saved_model"
@@ -601,9 +604,9 @@ for resume in (False, True):
 # of Keras's dropout is not a variable of the model, so no format has it.
 #
 # Order and random numbers have the same two fixes. The first makes them a function of the epoch's number, as in
-# `shuffle(8, seed=epoch)`; the restarted program must also call `set_random_seed` as before. The second puts the object
-# that has the state into the checkpoint: the iterator, with its place and its shuffle buffer, or a
-# `tf.random.Generator`.
+# `shuffle(8, seed=epoch)`, or `tf.random.stateless_uniform(shape, seed=(5, step))` in a layer of your own; the
+# restarted program must also call `set_random_seed` as before. The second puts the object that has the state into the
+# checkpoint: the iterator, with its place and its shuffle buffer, or a `tf.random.Generator`.
 
 # %%
 iterator = iter(pipeline())
@@ -669,9 +672,9 @@ for case, options in enumerate([("epoch", False), (half, False), ("epoch", True)
     print(f"save_freq={options[0]!r:7}  shuffle={options[1]!s:5}  {result} weights")
 
 # %% [markdown] tags=["slide-takeaway"]
-# Weights, optimizer and the place in the training are back each time, but the callback cannot move your data. After a
-# backup in the middle of an epoch, `fit` makes the right number of steps, but begins with the first batches again. A
-# shuffled run begins with the order of epoch 0.
+# Weights, optimizer and the place in the training are back each time, but the callback does not restore the position in
+# your data. After a backup in the middle of an epoch, `fit` makes the right number of steps, but begins with the first
+# batches again. A shuffled run begins with the order of epoch 0.
 #
 # This rarely harms a training; losing an hour of work does. If you need an exact run, count the epochs as `run` does,
 # and derive the order from the count.
@@ -699,9 +702,9 @@ quizzes.ask("05")
 # - To serve: `tf.saved_model.save` or `export`. To share: the Keras format. To resume: a checkpoint.
 # - The scope in which you load decides where the model lives; the number of replicas is not in the file.
 # - Adam's state is in a weights-only file, but the plain loading call drops it with a warning, and the loss jumps.
-# - Without dropout, a checkpoint continues a run exactly.
+# - Without dropout and with a fixed order of the data, a checkpoint continues a run exactly.
 # - No format brings the order of the data back by itself: make it a function of the epoch's number.
-# - A SavedModel runs without Keras and your classes.
+# - A SavedModel runs without Keras and without your classes.
 #
 # **Next.** [Lab 05](../labs/05_save_and_load/lab.ipynb), [06 collectives](06_collectives_and_ring_all_reduce.ipynb):
 # how replicas add their gradients.

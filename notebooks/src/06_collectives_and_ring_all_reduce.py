@@ -549,7 +549,7 @@ draw.show(figure, "Measured all-reduces by size as marks; as bands what Î± and Î
 
 # %%
 def gradient(weights, images, labels):
-    """What these images add to the gradient of the mean cross-entropy over a global batch of 64."""
+    """What these images add to the gradient of the loss, the mean over a batch of 64."""
     logits = images @ weights
     scores = np.exp(logits - logits.max(axis=1, keepdims=True))
     return images.T @ (scores / scores.sum(axis=1, keepdims=True) - labels) / 64

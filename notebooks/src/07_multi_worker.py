@@ -19,8 +19,8 @@
 
 # %% tags=["parameters"]
 dataset = "digits"  # digits, mnist or fashion_mnist; 960 training images are used
-epochs = 1  # not used here: every run is one epoch of 20 steps
-workers = 2  # processes to start: 2, or 3 for 3 and more; one more for the last comparison
+epochs = 1  # not used here: the runs that are compared have one epoch of 20 steps
+workers = 2  # processes to start, 2 or 3; section 9 adds one
 
 # %% jupyter={"source_hidden": true}
 import distlab  # first: it selects tf-keras
@@ -147,7 +147,7 @@ with socket.create_server(("", 0)) as other_program:
 
 # %% [markdown]
 # The first message has the number, and calls the index `task_id`. The error about the port has nothing; only the log
-# above it names the port, and many programs silence that log by TF_CPP_MIN_LOG_LEVEL.
+# above it names the port, and many programs silence that log with TF_CPP_MIN_LOG_LEVEL.
 #
 # Worse are the mistakes without any message: a worker with a wrong view of the cluster waits for peers that never come.
 # So check TF_CONFIG first. `cluster_spec.check` names the field and the fix. The last two of
@@ -206,9 +206,9 @@ for count in (1, 2, 3, 4, 8):
 # for each, and the same updates. `minimal.py` multiplies it by $W$: fewer steps, and a different training ([chapter
 # 10](10_large_batch_and_warmup.ipynb)).
 #
-# Why does `minimal.py` call `repeat()`? It asks for full batches only, fewer than there are. Then `fit` draws all
-# epochs from *one* iterator, and without `repeat()` the data run out in the second epoch. With it, the samples left
-# over come first in the next epoch.
+# Why does `minimal.py` call `repeat()`? `steps_per_epoch` counts the full batches only; the last, shorter batch is not
+# among them. Then `fit` draws all epochs from *one* iterator, and without `repeat()` the data run out in the second
+# epoch. With it, the samples left over come first in the next epoch.
 #
 # Validation data need no `repeat()`: `fit` starts them again after every epoch.
 #
@@ -285,7 +285,7 @@ run = launch.tensorflow(PROGRAMS / "feed.py", "--files", *files, workers=team, *
 last_lines = [run.output[f"worker {index}"].splitlines()[-1] for index in range(team)]
 by_worker = [json.loads(line) for line in last_lines]
 cases = {way: [seen[way] for seen in by_worker] for way in by_worker[0]}
-print(f"{'way to feed':31}{'each worker':<14}{'files':<12}seen twice or more   never")
+print(f"{'way to feed':31}{'each worker':<14}{'from files':<12}seen twice or more   never")
 for way, numbers in cases.items():
     counts = np.bincount(np.concatenate(numbers), minlength=FILES * PER_FILE)
     of_each = ", ".join(str(len(own)) for own in numbers)
@@ -304,6 +304,8 @@ text += (
 draw.show(draw.seen(cases, FILES, PER_FILE), text)
 
 # %% [markdown]
+# Each box is one of the numbers; it is filled if the worker got it.
+#
 # - **OFF** repeats: with $W$ workers one epoch is $W$ passes over the data.
 # - **DATA** is exact, but every worker reads all files. Shuffle with the same seed everywhere.
 # - **FILE** reads each file once. It needs many files of similar size.
@@ -312,8 +314,8 @@ draw.show(draw.seen(cases, FILES, PER_FILE), text)
 #   samples.
 #
 # **Which to prefer?** The global data set where its splitting suits you, as under `fit` with data in memory. The
-# function for many large files: shard the *list of files* in it, and nobody reads in vain, as `tfds.load` does with
-# `read_config=tfds.ReadConfig(input_context=context)`.
+# function for many large files: shard the *list of files* in it, and no worker reads files that it does not need, as
+# `tfds.load` does with `read_config=tfds.ReadConfig(input_context=context)`.
 
 # %% [markdown]
 # **Question.** 1,000 images in one file, four workers, no policy. How does each worker get a share?
@@ -335,7 +337,7 @@ draw.show(draw.seen(cases, FILES, PER_FILE), text)
 # %% [markdown] tags=["slide-text"]
 # ## 5. A custom loop, and who is chief
 #
-# A custom loop is that of [chapter 04](04_custom_training_loop.ipynb): the scope, `strategy.run`, and the *global*
+# The custom loop is the one of [chapter 04](04_custom_training_loop.ipynb): the scope, `strategy.run`, and the *global*
 # batch size as the divisor. Only its beginning and its end are new.
 #
 # At the beginning each variable takes the *chief's* first value, by a broadcast, so that all workers start with equal
@@ -383,7 +385,7 @@ seconds = {
 }
 milliseconds = {name: 1000 * float(value) for name, value in seconds.items()}
 description = ", ".join(f"{name}: {value:.1f}" for name, value in milliseconds.items())
-picture = draw.bars(milliseconds, "milliseconds (median)", "{:,.1f}")
+picture = draw.bars(milliseconds, "milliseconds per step (median)", "{:,.1f}")
 draw.show(picture, f"Milliseconds. {description}")
 cost = (
     f"{team} workers on {cores()} cores have {single_step / step:.2f} times the speed "
@@ -397,9 +399,9 @@ disturbed = "The gradient took as long as the whole step: other programs disturb
 Markdown(f"{cost} {rest if step > gradient else disturbed}")
 
 # %% [markdown] tags=["slide-takeaway"]
-# The naive guess counts workers: if each computes half, it takes half the time. Count the *work*. Each worker starts
-# every operation again for a smaller batch, updates a copy of all weights, and takes part in the all-reduce of
-# [chapter 06](06_collectives_and_ring_all_reduce.ipynb). And a step ends when the *slowest* worker ends.
+# The naive guess counts workers: if each computes half, it takes half the time. Count the *work*. Each worker runs
+# every operation, only on a smaller batch, updates a copy of all weights, and takes part in the all-reduce of [chapter
+# 06](06_collectives_and_ring_all_reduce.ipynb). And a step ends when the *slowest* worker ends.
 #
 # So several workers on the same cores are for testing. The gain comes when each worker brings its own machine, and
 # computing takes much longer than the all-reduce.
@@ -408,9 +410,9 @@ Markdown(f"{cost} {rest if step > gradient else disturbed}")
 #
 # ```python
 # options = tf.distribute.experimental.CommunicationOptions(
-#     implementation=tf.distribute.experimental.CommunicationImplementation.NCCL,  # GPUs; or RING
-#     bytes_per_pack=32 * 1024 * 1024,  # exchange one pack while the next gradients are computed
-#     timeout_seconds=120.0,  # a hang becomes an error; each collective then gets a thread
+#     implementation=tf.distribute.experimental.CommunicationImplementation.NCCL,  # GPUs only; RING also on processors
+#     bytes_per_pack=32 * 1024 * 1024,  # update the weights of one pack while the next is exchanged
+#     timeout_seconds=120.0,  # only to debug a hang: it becomes an error
 # )
 # strategy = tf.distribute.MultiWorkerMirroredStrategy(communication_options=options)
 # ```
@@ -420,7 +422,8 @@ Markdown(f"{cost} {rest if step > gradient else disturbed}")
 #
 # **The right way first.** *Every* worker calls save. The chief writes where it should, the others into a temporary
 # folder that they remove, as in the last lines of `loop.py`. Under `fit`, the callbacks `ModelCheckpoint` and
-# `BackupAndRestore` do all this themselves. To resume, *all* workers restore the chief's checkpoint.
+# `BackupAndRestore` do all this themselves. To resume, *all* workers restore the chief's checkpoint, so it must be in a
+# folder that all machines can read.
 #
 # The run of section 6 saved like this, and only the chief's files are left:
 
@@ -493,7 +496,7 @@ print("combined when they are read:", wrong["combined on read"])
 #
 # 1. Reading a metric is a collective.
 # 2. **Right.**
-# 3. It prints that of all, or hangs, or mixes numbers.
+# 3. It prints the value of all workers, hangs, or mixes in other numbers.
 # </details>
 
 # %% [markdown]
@@ -513,7 +516,7 @@ del os.environ["TF_CONFIG"]
 # %% [markdown]
 # TensorFlow creates its runtime at the *first operation*, and a worker's runtime must have a server that listens on the
 # address in TF_CONFIG. Any tensor, data set or model made earlier is an operation, so create the strategy first. In a
-# notebook, restart the kernel; even then it can be *one* worker at most, and a hang would take it along.
+# notebook, restart the kernel; even then it can be *one* worker at most, and a hang would block the kernel.
 #
 # ## 9. Several workers equal one process
 #
@@ -558,7 +561,7 @@ for count in (team, team + 1):
 # %% [markdown]
 # ## Quiz
 #
-# Ten questions, marked at once; with `seed=2` they have other numbers.
+# Ten questions with instant feedback; `seed=2` gives them other numbers.
 
 # %%
 quizzes.ask("07")
@@ -569,10 +572,12 @@ quizzes.ask("07")
 # - TF_CONFIG names the cluster, equal for all, and the task, different for each. Check it: some mistakes make it wait
 #   without a word.
 # - `batch` takes the global batch size; an epoch has $n/B$ steps; validation data stay finite.
+# - Policy DATA divides each batch, FILE the files; with `distribute_datasets_from_function` you shard yourself.
+# - Several workers on the same cores add work, not hardware: use them for tests.
 # - Every worker calls `save` and reads metrics; the chief keeps the files.
 # - One path for all is a race. The chief alone hangs, or mixes numbers, if a variable is combined on reading.
 # - The strategy comes before any operation.
-# - Two and more workers equal one process within 1e-5 after 20 SGD steps.
+# - Several workers equal one process within 1e-5 after 20 SGD steps.
 #
 # **Next.** [Lab 07](../labs/07_multi_worker/lab.ipynb), [08 other strategies](08_other_strategies.ipynb).
 #

@@ -45,6 +45,11 @@ def training_step(strategy: tf.distribute.Strategy, global_batch: int) -> Callab
     return step
 
 
+def images_of(largest: int) -> int:
+    """About IMAGES, in whole steps of the largest global batch."""
+    return max(1, IMAGES // largest) * largest
+
+
 def compared(strategies: Strategies, per_replica: int = 512, hold: bool = False) -> Times:
     """Seconds by number of devices; `hold` lets each run use as many cores as devices."""
     cores = devices.allowed_cores()
@@ -59,7 +64,7 @@ def compared(strategies: Strategies, per_replica: int = 512, hold: bool = False)
         def train() -> None:
             if hold:
                 devices.hold_cores(cores[:count])
-            for _ in range(IMAGES // size):
+            for _ in range(images_of(max(strategies) * per_replica) // size):
                 loss = step(batch)
             loss.numpy()  # waits for the last step
 
@@ -80,7 +85,8 @@ def main() -> None:
     mirrored = tf.distribute.MirroredStrategy([f"CPU:{n}" for n in range(options.devices)])
     seconds = compared({1: tf.distribute.get_strategy(), options.devices: mirrored}, hold=True)
     for count, times in seconds.items():
-        print(f"devices: {count}, images per second: {IMAGES / times.elapsed:,.0f}")
+        rate = images_of(options.devices * 512) / times.elapsed
+        print(f"devices: {count}, images per second: {rate:,.0f}")
     if options.result:
         elapsed = {count: times.elapsed for count, times in seconds.items()}
         options.result.write_text(json.dumps(elapsed))

@@ -51,8 +51,10 @@ def gradient_over_ethernet(
     item: Item, millions: int = pick(5, 25, 60, 110, 340), gigabits: int = pick(1, 10, 25, 100)
 ) -> None:
     milliseconds = 1e3 * float(costs.message(4e6 * millions).seconds(0.0, 8e-9 / gigabits))
-    item.enter(f"""A model has {millions} million parameters of 4 bytes. How many ms does its gradient travel over
-        Ethernet with {gigabits} Gbit/s, once in one direction?""")
+    item.enter(
+        f"""A model has {millions} million parameters of 4 bytes. How many ms does it take to send its gradient
+        once over Ethernet with {gigabits} Gbit/s?"""
+    )
     item.right(milliseconds, "ms").why(f"{4 * millions:,} MB at {figure(gigabits / 8)} GB/s: a byte has 8 bits.")
     item.wrong(milliseconds / 8, "Bits taken for bytes").why("""The link's speed is in bits, the gradient's size in
         bytes.""")
@@ -93,8 +95,10 @@ def rounding_or_mistake(
     rounding = "Nothing is wrong: the additions have another order."
     mistake = "Something is wrong, such as a part that is missing or counted twice."
     right, wrong = (rounding, mistake) if largest <= checks.TOLERANCE else (mistake, rounding)
-    item.choose(f"""Training on {workers} devices equals that on one device, except for weights that differ by up to
-        {difference:g}. Both used SGD and the same batches. What follows?""")
+    item.choose(
+        f"""The weights after training on {workers} devices differ from those after training on one by up to
+        {difference:g}. Both used SGD and the same batches. What follows?"""
+    )
     item.right(right).why(f"""The course's tolerance is {checks.TOLERANCE:.5f}: rounding stays below it, real mistakes
         are much larger.""")
     item.wrong(wrong, "The size was not looked at").why("Compare the difference with the tolerance.")
@@ -107,7 +111,8 @@ def divided_by_the_own_part(item: Item, workers: int = pick(2, 4, 8), rate: floa
     images = np.ones(64)
     wrong_gradient = sum(part.sum() / len(part) for part in np.array_split(images, workers))
     item.choose(f"""Each of {workers} workers divides its summed gradient by the images of its own part, and the results
-        are added. The optimizer is SGD with a rate of {rate}. With which rate does a correct program train alike?""")
+        are added. The optimizer is SGD with a rate of {rate}. With which rate does a correct program give the
+        same weights?""")
     item.right(rate * wrong_gradient / images.mean()).why(f"""The gradient is {workers} times too large, which SGD
         cannot distinguish from a larger rate.""")
     item.wrong(rate, "No difference").why("The parts are smaller than the batch, so each quotient is larger.")

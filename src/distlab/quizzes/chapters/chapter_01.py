@@ -11,8 +11,10 @@ from distlab.quizzes.item import Item, amount, figure, other, pick
 
 def training_state(item: Item, billions: float = pick(0.34, 1.5, 7, 13, 70)) -> None:
     state = float(sharded_optimizers.model_state_bytes(1e9 * billions, 1, 0)) / 1e9
-    item.enter(f"""A model has {figure(billions)} billion parameters and trains with Adam in mixed precision. How many
-        GB has its training state, without activations?""")
+    item.enter(
+        f"""A model has {figure(billions)} billion parameters and trains with Adam in mixed precision. How many
+        GB does its training state take, without activations?"""
+    )
     item.right(state, "GB").why("""16 bytes per parameter: 2 for the weight, 2 for the gradient, and 12 for the 32-bit
         copy and two moments.""")
     item.wrong(state / 8, "The weights alone").why("""That is 2 bytes per parameter; training keeps more than the

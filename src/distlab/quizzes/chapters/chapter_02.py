@@ -115,13 +115,15 @@ def updates_of_an_epoch(
     batch: int = pick(25, 50, 100),
     per_execution: int = pick(4, 8, 16),
 ) -> None:
-    item.choose(f"""{images:,} images, batches of {batch}, `compile(steps_per_execution={per_execution})`. How many
-        updates of the weights has an epoch?""")
+    item.choose(
+        f"""{images:,} images, batches of {batch}, `compile(steps_per_execution={per_execution})`. How many
+        updates of the weights does an epoch make?"""
+    )
     item.right(images // batch, "updates").why("""Several steps per execution are the same updates, one after the other;
         only Python runs less often.""")
     item.wrong(images // (batch * per_execution), "A larger batch").why("Each of these steps has its own update.")
     item.wrong(images // batch * per_execution, "More steps").why("The images of an epoch stay as many.")
-    item.wrong(images // per_execution, "The batch forgotten").why("An update takes a batch of images.")
+    item.wrong(images // per_execution, "Batch size forgotten").why("An update takes a batch of images.")
 
 
 KEPT = {
@@ -150,7 +152,7 @@ def what_a_cache_keeps(item: Item, chain: str = pick(*KEPT)) -> None:
 
 def scaled_gradient(item: Item, gradient: float = pick(1e-8, 2e-8), scale: int = pick(1_024, 4_096, 32_768)) -> None:
     item.choose(f"""The smallest number in `float16` is about 6e-08, so a gradient of {gradient:.0e} becomes 0. The loss
-        is multiplied by {scale:,} first. About which gradient updates the weights?""")
+        is multiplied by {scale:,} first. Which gradient, roughly, updates the weights?""")
     item.right(f"{gradient:.0e}").why("""The gradient is multiplied like the loss, fits into 16 bits, and is divided by
         the factor before the update.""")
     item.wrong("0", "Still too small").why("The factor makes it large enough before it is stored in 16 bits.")

@@ -39,8 +39,11 @@ def diagnose_two_programs(item: Item, classes: int = pick(10, 20), fault: str = 
         nothing.""")
     item.wrong("The strategy: train on one device", "The devices").why("""A strategy changes neither the first loss nor
         the order.""")
-    item.wrong("The learning rate is too large for two devices", "The rate").why("""Nothing has been trained before the
-        first loss.""")
+    item.wrong("The learning rate is too large for two devices", "The rate").why(
+        "The first loss is computed before any update."
+        if fault == "loss"
+        else "The number of devices changes neither the rate nor this program's batches."
+    )
 
 
 def intended_steps(
@@ -48,10 +51,10 @@ def intended_steps(
 ) -> None:
     steps = math.ceil(images / (batch * replicas))
     item.choose(f"""{images:,} images, {replicas} replicas, `batch({batch} * strategy.num_replicas_in_sync)`, no
-        remainder dropped. How many steps has an epoch?""")
+        remainder dropped. How many steps does an epoch have?""")
     item.right(steps, "steps").why(f"The global batch has {batch * replicas} images; the last one may be smaller.")
     item.wrong(math.ceil(images / batch), "The per-replica batch").why("A step takes the images of all replicas.")
-    item.wrong(math.ceil(images / replicas), "The batch forgotten").why("A step takes a whole batch per replica.")
+    item.wrong(math.ceil(images / replicas), "Batch size forgotten").why("A step takes a whole batch per replica.")
     item.wrong(math.ceil(images / (batch * replicas * replicas)), "Divided twice").why("""All replicas make each step
         together.""")
 
@@ -98,7 +101,9 @@ def odd_hierarchy(item: Item, devices: int = pick(3, 5, 7, 9), times: int = pick
         `HierarchicalCopyAllReduce` leave on them?""")
     item.right(sum(gradients[:-1])).why("""It makes two groups of ⌊p/2⌋ devices; the last one is in no group, and its
         gradient is lost without a warning.""")
-    item.wrong(sum(gradients), "A right sum").why("""That would be the sum of all; compare it with the result before you
+    item.wrong(
+        sum(gradients), "The correct sum"
+    ).why("""That would be the sum of all; compare it with the result before you
         trust it.""")
     item.wrong(sum(gradients) / devices, "The mean").why("The reduction adds.")
     item.wrong(gradients[-1], "The last gradient").why("This is the one that is lost.")
@@ -117,7 +122,8 @@ def dropout_or_mistake(
         follows?""")
     item.right(right).why("""Each replica draws its own dropout mask; without dropout only rounding may differ, far less
         than this.""")
-    item.wrong(wrong, "Dropout not considered").why("Ask whether the two runs draw the same random numbers.")
+    why = "Ask whether the two runs draw the same random numbers." if dropout else "The network has no dropout."
+    item.wrong(wrong, "Dropout not considered" if dropout else "No dropout here").why(why)
     item.wrong("Rounding: the additions have another order", "Rounding").why("Rounding stays below 0.00001 here.")
     item.wrong("The strategy does not copy the weights", "Copies").why("All copies start equal and stay equal.")
 

@@ -85,7 +85,10 @@ def learning_rate_that_nobody_chose(
         rate of {rate}. With which rate would one device make the same updates?""")
     item.right(rate * replicas).why(f"The {replicas} gradients are added, and each is already a mean.")
     item.wrong(rate, "Means are harmless").why("The sum of the means is not the mean of the batch.")
-    item.wrong(rate / replicas, "Turned round").why("The gradient is too large, so the rate is, too.")
+    item.wrong(
+        rate / replicas, "Inverted"
+    ).why("""The gradient is the number of replicas times too large; one device needs that many times the
+        rate to match.""")
     item.wrong(rate * math.sqrt(replicas), "The square root").why("The sum of equal gradients grows with their number.")
 
 
@@ -144,7 +147,9 @@ def penalty_in_the_sum(
     right, wrong = (replicas * penalty, penalty) if "add_n" in way else (penalty, replicas * penalty)
     item.enter(f"""The losses in `model.losses` add up to {penalty}. Each of {replicas} replicas {way} to its share of
         the loss. How much of the penalty is in the sum of the shares?""")
-    item.right(right).why("Every replica adds the same; only the scaled penalty is divided by the replicas before.")
+    item.right(right).why(
+        "Every replica adds the same; only `scale_regularization_loss` divides it by the number of replicas."
+    )
     item.wrong(wrong, "The other way").why("Ask what one replica adds, and how many of them add it.")
     item.wrong(penalty / replicas, "One share").why("That is what one replica adds if it is scaled.")
     item.wrong(replicas**2 * penalty, "Multiplied twice").why("The sum over the replicas counts once.")

@@ -25,7 +25,7 @@ def size_of_a_checkpoint(
     sizes = {name: gigabytes / 4 * (4 + state) for name, state in STATE.items()}
     note = "Adam keeps two more values per weight, momentum one, plain SGD none."
     item.choose(f"""A model with {figure(gigabytes)} GB of float32 weights trains with {optimizer} on {replicas}
-        replicas of one machine. How many GB has a checkpoint of model and optimizer?""")
+        replicas of one machine. How many GB does a checkpoint of model and optimizer take?""")
     item.right(sizes[optimizer], "GB").why(f"{note} The copies of a mirrored variable are equal, so one is written.")
     for name, size in sizes.items():
         if name != optimizer:
@@ -77,8 +77,9 @@ def step_after_a_loss_of_state(
     item.right(step).why("""With empty averages the corrections make the quotient 1: each weight moves by about the
         rate.""")
     item.wrong(rate * gradient, "Plain SGD").why("Adam divides by the gradient's own size.")
-    item.wrong(rate * mean, "Without the corrections").why("m and v are divided by 1 − βᵗ, here 0.1 and 0.001.")
-    item.wrong(rate * 0.1 / 0.001**0.5, "One correction").why("Both averages are corrected, and the factors cancel.")
+    item.wrong(rate * mean, "Not divided").why("Adam also divides by the square root of the second average.")
+    item.wrong(rate * 0.1 / 0.001**0.5, "Without the corrections").why("""m and v are divided by 1 − βᵗ, here 0.1 and
+        0.001.""")
 
 
 def jump_of_the_loss(
@@ -87,7 +88,7 @@ def jump_of_the_loss(
     losses: tuple[float, float] = pick((0.21, 0.64), (0.35, 0.92), (0.12, 0.4)),
 ) -> None:
     adam = "Adam's averages were lost"
-    order = "It is no loss of optimizer state: look at the data and the code"
+    order = "Something in the data or the code changed; no optimizer state was lost"
     right, wrong = (adam, order) if optimizer == "Adam" else (order, adam)
     item.choose(f"""A program saves with `save_weights`, builds a new model, loads, and goes on with {optimizer}. The
         loss jumps from {losses[0]} to {losses[1]}. The weights are equal before and after. What is the likely

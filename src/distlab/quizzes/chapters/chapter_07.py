@@ -59,7 +59,7 @@ def samples_of_a_worker(item: Item, workers: int = pick(2, 3, 4, 6), batch: int 
     item.right(batch // workers, "samples").why(f"`batch` takes the global batch size, which {workers} workers share.")
     item.wrong(batch, "The batch of each worker").why("That is the global batch, of all workers together.")
     item.wrong(batch * workers, "More workers, more samples").why("The global batch does not grow by itself.")
-    item.wrong(9_600 / workers / batch, "Steps for samples").why("That divides the data set, not the batch.")
+    item.wrong(batch / workers**2, "Divided twice").why("The strategy divides once; do not divide in `batch` as well.")
 
 
 def steps_with_full_batches(
@@ -67,7 +67,7 @@ def steps_with_full_batches(
 ) -> None:
     steps = samples // (batch * workers)
     item.choose(f"""An epoch has {samples:,} samples. You multiply the batch size of {batch} by the {workers} workers,
-        so that each keeps a full batch. How many full steps has an epoch now?""")
+        so that each keeps a full batch. How many full steps does an epoch have now?""")
     item.right(steps, "steps").why(f"""The global batch is {batch * workers}, and an epoch has n / B steps, rounded
         down.""")
     item.wrong(samples // batch, "As before").why(f"Then each sample is used about {workers} times in an epoch.")
