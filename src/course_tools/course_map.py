@@ -62,7 +62,7 @@ TWO_DAYS = (
     ),
     Session("day 1, afternoon", ("04", "06"), ("04", "06"), at_home="05", shorten="04: sections 8 and 9"),
     Session("day 2, morning", ("07", "09"), ("07", "09"), shorten="07: sections 6 and 8"),
-    Session("day 2, afternoon", ("10", "11", "13"), ("10",), at_home="labs 11 and 13", shorten="10: sections 6 to 8"),
+    Session("day 2, afternoon", ("10", "11"), ("10",), at_home="13; labs 11 and 13", shorten="10: sections 6 to 8"),
 )
 SEMESTER = (
     Session("week 1", ("00", "01", "02"), ("02",)),
