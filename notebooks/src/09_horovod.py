@@ -197,9 +197,8 @@ print(f"rank {hvd.rank()}: {mine.size()} in its set, sum {hvd.allreduce(line, op
 # variables' names. It waits until every rank has asked for a name. If one rank skips a call, or has other names because
 # it alone has built a second model, the others wait. After 60 seconds (`HOROVOD_STALL_CHECK_TIME_SECONDS`) a warning
 # lists the "missing ranks" and the names, and the job goes on waiting. Set `HOROVOD_STALL_SHUTDOWN_TIME_SECONDS` to a
-# larger number, say 300, and Horovod ends the job instead; the default, 0, means never. Over Gloo Horovod 0.28.1 says
-# nothing and just hangs: its list of ranks has room, but no length (`gloo_controller.cc`). The course's build corrects
-# that line; on another machine use MPI to see the warning.
+# larger number, say 300, and Horovod ends the job instead; the default, 0, means never. Over Gloo, Horovod 0.28.1 says
+# nothing and just hangs; the course's build corrects the line that causes this (in `gloo_controller.cc`).
 #
 # ## 3. Eight steps, with a tape
 #
