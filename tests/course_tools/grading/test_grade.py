@@ -130,7 +130,7 @@ def test_an_answer_that_is_no_code_any_more_is_noted(graded: Grading, handed_in:
 
 
 def test_the_notebook_of_another_lab_is_to_be_looked_at(sample: Material, root: Path) -> None:
-    fitted = fit(read(next((root / "labs").glob("06_*/solution.ipynb"))), sample)
+    fitted = fit(read(next((root / "labs").glob("06_*/solution.ipynb")))[0], sample)
     assert fitted.look_at == ["this is the notebook of another lab"]
 
 
@@ -280,7 +280,7 @@ def test_what_students_usually_do_changes_nothing_of_the_checker(
     number: str, text: str, root: Path, kind: Kind
 ) -> None:
     lab = material.load(next((root / "labs").glob(f"{number}_*/lab.py")))
-    cells = read(next((root / "labs").glob(f"{number}_*/solution.ipynb")))
+    cells, _ = read(next((root / "labs").glob(f"{number}_*/solution.ipynb")))
     report = grade(lab, fit([*cells, SubmittedCell(text)], lab), kind, seed=3)
     assert (report.score, report.notes, report.failed) == (lab.lab.points, [], {})
     assert registry.lab(number).points == report.score
