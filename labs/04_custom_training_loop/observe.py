@@ -90,7 +90,7 @@ def _loop(
 
     @tf.autograph.experimental.do_not_convert
     def observed_function(y_true: Any, y_pred: Any, from_logits: bool = False, **options: Any) -> Any:
-        seen.from_logits &= from_logits
+        seen.from_logits &= bool(from_logits)
         return cross_entropy(y_true, y_pred, from_logits, **options)
 
     def observed(distribute: Any) -> Any:
@@ -121,7 +121,7 @@ def _loop(
         return DistributedLoop(PER_REPLICA)
     if any(tf.is_symbolic_tensor(loss) for loss in losses if isinstance(loss, tf.Tensor)):
         return DistributedLoop(SYMBOLIC)
-    if any(np.asarray(loss).dtype.kind in "OSU" for loss in losses):
+    if any(isinstance(loss, (str, bytes)) or getattr(loss, "dtype", None) == tf.string for loss in losses):
         return DistributedLoop(TEXTS)
     try:
         seen.losses = [float(loss) for loss in losses]
