@@ -39,9 +39,10 @@ DIVISORS: dict[str, Callable[[int, int, int, int], float]] = {
     "the losses are added, and nothing divides the sum.": lambda count, own, full, replicas: 1,
 }
 """By hint, by what a replica divides the sum of its losses: all images, its own, those of a full batch, replicas."""
+WHOLE_PENALTY = "each replica adds the whole penalty. How often is it in the sum?"
 PENALTIES: dict[str, Callable[[int, int], float]] = {
     "": lambda count, replicas: 1,
-    "each replica adds the whole penalty. How often is it in the sum?": lambda count, replicas: replicas,
+    WHOLE_PENALTY: lambda count, replicas: replicas,
     "the penalty is missing. `fit` adds `model.losses` by itself; who does it here?": lambda count, replicas: 0,
     "the penalty is divided by the images. It depends on none: how many replicas add it?": (
         lambda count, replicas: replicas / count
@@ -60,10 +61,14 @@ FORMS = {
         "The losses are placeholders of a graph: Python's list is filled while a `tf.function` is traced, not when it "
         "runs. Where can the list be?"
     ),
+    observe.TEXTS: "The losses are texts, not numbers. Does a text belong in the list, or where it is printed?",
     observe.PER_REPLICA: "The losses are `PerReplica` values, one part for each replica. How do parts become one loss?",
 }
 ERRORS = {
     "colocate_vars_with": "A variable of the model does not belong to the strategy. Where must it be created?",
+    "handle is not available": (
+        "The step must run on each replica, and here it runs once, outside of them. What does `strategy.run` do?"
+    ),
     "None cannot be reduced": "What each replica returns is None. Does the replica's step reach a `return`?",
     "losses.Reduction": (
         "Keras's loss object would divide by the replica's own images. Which reduction leaves that to you?"
@@ -83,6 +88,10 @@ ERRORS = {
     "same dtype": "A number of images is an integer, and losses are floats. What makes one of the other?",
 }
 """Parts of TensorFlow's messages."""
+ADDED_TWICE = (
+    "the gradients are {replicas} times too large, and the loss is right: they are added twice. What does "
+    "`apply_gradients` do with the gradients of the replicas?"
+)
 SCOPE = "The {} variables exist once, on one device: nothing is mirrored. Where must they be created?"
 
 
@@ -120,17 +129,29 @@ def verdicts_on(loop: DistributedLoop, batches: list[Batch], weights: Weights) -
         hints[VARIABLES] = SCOPE.format("model's")
     elif min(loop.optimizer_copies, default=loop.replicas) < loop.replicas:
         hints[VARIABLES] = SCOPE.format("optimizer's")
+    elif (copies := max(loop.copies)) > loop.replicas:
+        hints[VARIABLES] = (
+            f"Each variable has {copies} copies. A function that gets a strategy uses that one: where does another "
+            "come from?"
+        )
     if not loop.runs:
         hints[PARTS] = "`strategy.run` is never called. What makes every replica carry out the step?"
     elif loop.undivided:
         hints[PARTS] = "Every replica gets the whole batch. What cuts a batch into parts for the replicas?"
+    elif loop.first_batches and (size := len(batches[0][1])) not in loop.first_batches:
+        images, first = sum(len(labels) for _, labels in batches), loop.first_batches[0]
+        hints[PARTS] = (
+            f"The first step has {first} images on all replicas together, and the global batch {size}: there are "
+            f"{-(-images // first)} steps, and one pass has {len(batches)}. Which batch does the strategy divide?"
+        )
     hints[WEIGHTS] = hint_on_weights(loop, batches, weights)
     verdicts = {part: right() if hint is None else wrong(hint) for part, hint in hints.items()}
-    if hints[WEIGHTS] and (hints[VARIABLES] or hints[PARTS]):
+    if not loop.runs or (hints[WEIGHTS] and (hints[VARIABLES] or hints[PARTS])):
         verdicts[WEIGHTS] = not_done("look at them again when the rest is right")
     logged = hint_on_losses(loop, batches, weights)
+    are_right = loop.runs and not hints[WEIGHTS]
     verdicts[LOGGED] = (
-        not_done("the weights must be right first") if hints[WEIGHTS] else wrong(logged) if logged else right()
+        not_done("the weights must be right first") if not are_right else wrong(logged) if logged else right()
     )
     return verdicts
 
@@ -192,16 +213,24 @@ def hint_on_weights(loop: DistributedLoop, batches: list[Batch], weights: Weight
         return None
     if are(weights):
         return "the weights are still the first ones: nothing was trained."
+    if loop.differ:
+        return "the copies differ: nobody adds the gradients of the replicas. What does so by default?"
+    if not loop.from_logits:
+        return "Keras's loss takes the outputs for probabilities, and they are logits. Which argument says so?"
     if loop.optimizer not in ("", OPTIMIZER):
         return f"the optimizer is {loop.optimizer}; the serial program has {OPTIMIZER} for the same global batches."
+    twice = trained(weights, batches, loop.replicas, DIVISORS[MEAN_COUNT], PENALTIES[WHOLE_PENALTY])
+    first = trained(weights, batches[:1], loop.replicas).losses
+    if are(twice.weights) and np.allclose(loop.losses[:1], first, rtol=CLOSE):
+        return ADDED_TWICE.format(replicas=loop.replicas)
     for said, divisor in DIVISORS.items():
         for also_said, times in PENALTIES.items():
             if are(trained(weights, batches, loop.replicas, divisor, times).weights):
                 return " Besides, ".join(filter(None, (said, also_said)))
     if are(trained(weights, batches[:-1], loop.replicas).weights):
         return "the last, smaller batch is missing. Every image must be seen once."
-    if len(loop.losses) > len(batches):
-        return f"there were {len(loop.losses)} steps, and one pass has {len(batches)}."
+    if (steps := loop.updates or len(loop.losses)) != len(batches):
+        return f"there were {steps} steps, and one pass has {len(batches)}."
     if loop.replicas == 1:
         return "they are right with two replicas only. Is a number of replicas written into the program?"
     return (

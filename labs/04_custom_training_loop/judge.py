@@ -336,6 +336,8 @@ def other_penalties(case: Any, values: list[float]) -> str:
     """What is known of losses with a penalty that no mistake gives."""
     losses, penalty = np.array(replica_losses(case[0])), case[1]
     each, total, mean = np.array(values) - losses, sum(values), float(losses.sum())
+    if np.allclose(each, penalty, rtol=1e-6):
+        return f"{ON_EACH} Outside `strategy.run`, `tf.nn.scale_regularization_loss` divides by 1."
     if np.allclose(each, each[0]):
         return (
             f"the losses are right, but all replicas together add {each.sum():.6g} as the penalty, and should add "

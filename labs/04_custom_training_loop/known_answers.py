@@ -2,26 +2,19 @@
 
 from distlab import devices
 from tests.distlab.labs.known_wrong import LabAnswers, WrongAnswer
-from tests.distlab.labs.solutions import solution_with
+from tests.distlab.labs.solutions import solution_with, solved_cells
 
 # isort: split
 import tensorflow as tf
 
 ANSWERS, GIVEN = LabAnswers(), {"strategy": tf.distribute.MirroredStrategy(devices.at_least(2))}
-
-
-def network():
-    penalty = tf.keras.regularizers.L2(0.05)
-    hidden = tf.keras.layers.Dense(128, activation="relu", kernel_regularizer=penalty)
-    return tf.keras.Sequential([tf.keras.layers.Flatten(input_shape=(28, 28)), hidden, tf.keras.layers.Dense(10)])
-
-
-def serial(images, labels, first_weights, batch_size):
-    return network(), []
+KNOWN = {"tf": tf, **GIVEN}
+exec(next(text for text in solved_cells("04").values() if "def serial" in text), KNOWN)
+network = KNOWN["network"]
 
 
 def answer(*changes):
-    return solution_with("04", "distributed", *changes, tf=tf, network=network, serial=serial)
+    return solution_with("04", "distributed", *changes, **KNOWN)
 
 
 SCOPE, MODEL = "    with strategy.scope():\n", "        model = network()\n"
@@ -39,6 +32,7 @@ REDUCE = '        return strategy.reduce("SUM", losses, axis=None)\n'
 GRAPH = "losses = []\n\n    @tf.function\n    def epoch():\n"
 IN_GRAPH = f"{GRAPH}        losses.append(train_step(images, labels))\n\n    epoch()"
 LITERAL = "tf.add_n(model.losses) / 2"
+APPLY = "zip(gradients, model.trainable_variables, strict=True)"
 WEIGHTS_WRONG = {
     "own mean": ((MEAN, "tf.reduce_mean(per_image)"), "what is the sum of means?"),
     "divided by its own count": (OWN_COUNT, "what is the sum of means?"),
@@ -64,7 +58,22 @@ WEIGHTS_WRONG = {
         ("        optimizer.apply", "        0 and optimizer.apply"),
         "the first ones: nothing was trained.",
     ),
-    "small batches": ((".batch(batch_size)", ".batch(batch_size // 2)"), "steps, and one pass has 4."),
+    "nobody adds": ((APPLY, f"{APPLY}, skip_gradients_aggregation=True"), "the copies differ: nobody adds"),
+    "added twice": (
+        (
+            "        optimizer.apply",
+            '        gradients = context.all_reduce("SUM", gradients)\n        optimizer.apply',
+        ),
+        "they are added twice.",
+    ),
+    "no logits": (
+        (CROSS_ENTROPY, "tf.keras.losses.SparseCategoricalCrossentropy(reduction='none')(labels, logits)"),
+        "takes the outputs for probabilities",
+    ),
+    "no logits in a function": (
+        (CROSS_ENTROPY, "tf.keras.losses.sparse_categorical_crossentropy(labels, logits)"),
+        "takes the outputs for probabilities",
+    ),
     "literally two": ((SCALED, LITERAL), "they are right with two replicas only."),
 }
 LOSSES_WRONG = {
@@ -82,6 +91,23 @@ LOSSES_WRONG = {
     "last loss": ((LOG, f"{LOG}\n    losses = [0.0, *losses[1:]]"), "the first loss is 0, and"),
 }
 OTHERS_WRONG = {
+    "a global strategy": ((SCOPE, f"    strategy = globals()['strategy']\n{SCOPE}"), "uses that one: where does", 0.75),
+    "texts": ((LOG, LOG.replace("float(train_step(*batch))", "f'{float(train_step(*batch)):.4f}'")), "are texts,", 0.0),
+    "large batches": ((".batch(batch_size)", ".batch(2 * batch_size)"), "are 2 steps, and one pass has 4.", 0.25),
+    "a global batch for each": (
+        (
+            DISTRIBUTE,
+            "    whole = batches\n    batches = strategy.distribute_datasets_from_function(lambda context: whole)\n",
+        ),
+        "are 2 steps, and one pass has 4.",
+        0.25,
+    ),
+    "small batches": ((".batch(batch_size)", ".batch(batch_size // 2)"), "are 7 steps, and one pass has 4.", 0.25),
+    "serial in the scope": (
+        (f"{MODEL}{OPTIMIZER}", "        return serial(images, labels, first_weights, batch_size)\n"),
+        "The step must run on each replica,",
+        0.0,
+    ),
     "whole batch on each": ((DISTRIBUTE, ""), "Every replica gets the whole batch.", 0.75),
     "optimizer built outside": (
         (OPTIMIZER, f"{OPTIMIZER[4:]}    optimizer.build(model.trainable_variables)\n"),

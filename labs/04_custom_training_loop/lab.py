@@ -192,7 +192,7 @@ strategy = tf.distribute.MirroredStrategy(devices.at_least(2))
 # - **variables**: each has a copy on every device of the strategy, those of the optimizer too;
 # - **parts of a batch**: `strategy.run` calls the step, and each replica gets its part of the global batch;
 # - **weights**: after the pass they are those of `serial`, to within 0.0001;
-# - **losses**: a list with one number per step, equal to those of `serial`.
+# - **losses**: a list with one number per step: Python numbers that equal those of `serial`.
 #
 # Compare with `serial` yourself before you run the check: `serial(*lab.given.example())` trains on images of noise.
 

@@ -11,7 +11,14 @@ from tests.distlab.labs.judged_apart import assert_told_apart, judged_apart
 from tests.distlab.labs.known_wrong import SEEDS, assert_right, verdict_on
 
 EMPTY = [*LOSSES, np.array([])]
-SAME_MISTAKES = ("divided by its own count", "shuffles", "small batches", "without run", "optimizer outside")
+SAME_MISTAKES = (
+    "divided by its own count",
+    "shuffles",
+    "no logits in a function",
+    "a global batch for each",
+    "without run",
+    "optimizer outside",
+)
 
 
 def by_counting_images(replicas, images, micro_batches):
@@ -78,6 +85,17 @@ def test_the_losses_are_those_of_tensorflow_and_add_up_to_the_mean_and_one_penal
     expected = [float(tf.nn.compute_average_loss(tf.constant(own), global_batch_size=4)) for own in EMPTY]
     assert judge.replica_losses(EMPTY) == pytest.approx(expected)
     assert sum(judge.with_penalty(EMPTY, 0.3)) == pytest.approx(np.concatenate(EMPTY).mean() + 0.3)
+
+
+def test_scaling_a_penalty_outside_of_run_is_named():
+    tf = pytest.importorskip("tensorflow")
+
+    def with_penalty(losses, penalty):
+        return [loss + tf.nn.scale_regularization_loss(penalty) for loss in judge.replica_losses(losses)]
+
+    for seed in SEEDS:
+        verdict = verdict_on(LAB, "with_penalty", {"with_penalty": with_penalty}, seed)
+        assert "Outside `strategy.run`," in verdict.text
 
 
 @pytest.mark.parametrize(
