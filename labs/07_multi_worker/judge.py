@@ -73,6 +73,43 @@ def read(text: str) -> Plain:
         return "".join(text.split())
 
 
+def differences(found: Any, expected: Any, place: str = "") -> Iterator[str]:
+    """Which fields of TF_CONFIG are other ones, each with a question."""
+    if not isinstance(expected, dict):
+        if found != expected:
+            yield f"{place} is {found!r}. {ASKS[place.partition('.')[0]]}"
+        return
+    if not isinstance(found, dict):
+        yield f"{place or 'it'} is not a dictionary. {ASKS[place]}"
+        return
+    where = f"in `{place}`" if place else "at the top"
+    for name in expected:
+        if name not in found:
+            yield f"{where} there is no {name}. {ASKS[place]}"
+    for name in found:
+        if name not in expected:
+            yield f"{where} there is {name} too. {ASKS[place]}"
+    for name in expected:
+        yield from differences(found[name], expected[name], f"{place}.{name}" if place else name)
+
+
+ASKS = {
+    "": "Which two names are at the top, and what is below each of them?",
+    "cluster": "Which tasks must every process know, and by which addresses?",
+    "task": "Which job has this process, and which place in that job's list?",
+}
+"""By the place in TF_CONFIG."""
+
+
+def first_difference(case: Any, found: Any) -> str:
+    """For all other texts: what is wrong with the form, or the first field that differs."""
+    if not isinstance(found, str):
+        return next(differences(found, config(*case)))
+    if found.startswith("TF_CONFIG="):
+        return "it begins with the name of the variable. What is its value alone, with which the JSON begins?"
+    return "it is no JSON. Which function writes a dictionary as JSON?"
+
+
 ONE_ADDRESS = "a job has one text instead of a list of addresses. One address is a list too."
 OF_ONE = "`cluster` holds only what this process is part of. How does it find the others?"
 TEXTS = {
@@ -114,7 +151,7 @@ TF_CONFIG = ByPrograms(
     form=lambda case, text: (
         None if isinstance(text, str) else f"it is a {type(text).__name__}. An environment variable holds text."
     ),
-    otherwise="it is not what TensorFlow expects. Which two names are at the top, and what is below each of them?",
+    otherwise=first_difference,
     praise=lambda cases: "Every task of all clusters has its text, and TensorFlow's rules are kept.",
     mistakes=formulas(
         tf_config,
@@ -127,19 +164,17 @@ TF_CONFIG = ByPrograms(
 
 
 class Job(NamedTuple):
-    """A cluster whose tasks are to be started, and which of them fails at the end."""
+    """A cluster whose tasks are to be started, and the exit code of each."""
 
     cluster: Cluster
-    failing: str
+    codes: list[int]
 
 
 def jobs(generator: np.random.Generator) -> list[Job]:
-    """Two workers, which end well, and a chief with two workers, of which one fails."""
-    of_workers, with_chief = clusters(generator)[:2]
-    return [
-        Job({"worker": of_workers["worker"][:2]}, "nobody"),
-        Job({"chief": with_chief["chief"], "worker": with_chief["worker"][:2]}, "worker 1"),
-    ]
+    """Two workers, which end well, and a cluster that lists its chief last, where each task ends with another code."""
+    drawn = clusters(generator)
+    in_another_order = {"ps": drawn[4]["ps"][:1], "worker": drawn[4]["worker"], "chief": drawn[4]["chief"]}
+    return [Job({"worker": drawn[0]["worker"][:2]}, [0, 0]), Job(in_another_order, [4, 0, 5, 3])]
 
 
 def start(command: Sequence[str], cluster: Cluster) -> list[int]:
@@ -157,14 +192,22 @@ def serial_weight() -> float:
     return weight
 
 
+AS_WORDS = (
+    "`command` is a list of words, and Popen takes it as it is. Joined to one text, a word with a blank or a quote in "
+    "it becomes another one. In which form does Popen get it from you?"
+)
+
+
 def fault_of_start(answer: Answer, case: Job) -> str:
     """Let `start` begin fake workers; what is wrong first with them, empty if nothing is."""
     try:
         seen = answer.inside(observe.call_start, *case)
     except Raised as error:
-        if "PathLike" not in str(error):
-            raise
-        return "Popen takes texts alone. Is TF_CONFIG one, and do you pass `command` on as it is?"
+        if "PathLike" in str(error):
+            return "Popen takes texts alone. Is TF_CONFIG one, and do you pass `command` on as it is?"
+        if "No such file" in str(error):
+            return AS_WORDS
+        raise
     if seen is None:
         raise NotDone("there is no `start` yet: run the cell above")
     started = as_record(seen, Started, "what `start` does")
@@ -189,6 +232,8 @@ def faults_of_start(case: Job, started: Started) -> Iterator[str]:
         )
     if started.still_run:
         yield "`start` returns while its processes still run. Which method of a process gives its exit code at the end?"
+    if not started.configs:
+        yield "none of the processes runs `command`. Do you pass the list on as it is, without a shell?"
     if not any(started.configs):
         yield "TF_CONFIG is not set in the processes. Which argument of Popen gives a process its variables?"
     if started.changes_own:
@@ -213,14 +258,21 @@ def faults_of_start(case: Job, started: Started) -> Iterator[str]:
             "the processes have TF_CONFIG and nothing else: without PATH and the other variables many programs do not "
             "even start. How do you add one variable to those of `os.environ`?"
         )
-    codes = [3 * (name == case.failing) for name in names]
+    for words in started.words:
+        if " ".join(words).startswith(" ".join(observe.WORDS)) and words[: len(observe.WORDS)] != observe.WORDS:
+            yield AS_WORDS
+        if words != observe.WORDS:
+            yield (
+                f"a process has other words after the program than `command`: {', '.join(words)}. The command is the "
+                "same for all: from where does a process know who it is?"
+            )
     if not isinstance(started.codes, (list, tuple)):
         kind = {None: "nothing", "int": "a number"}.get(started.codes, f"a {started.codes}")
         yield f"all workers train, and then `start` gives {kind}. It must give a list of exit codes."
-    elif list(started.codes) != codes:
+    elif list(started.codes) != case.codes:
         yield (
-            f"`start` gives {list(started.codes)}, and the processes of {', '.join(names)} ended with {codes}. From "
-            "where do you take them, and in which order?"
+            f"`start` gives {list(started.codes)}, and the processes of {', '.join(names)} ended with {case.codes}. "
+            "From where do you take them, and in which order?"
         )
     for name in names:
         if abs(started.weights.get(name, np.nan) - serial_weight()) > 1e-9:
@@ -328,10 +380,11 @@ class Trained(NamedTuple):
 
 
 def trained(generator: np.random.Generator) -> list[Trained]:
-    """Two clusters, one of which names a chief."""
+    """Three clusters: one names a chief, and one lists its parameter servers first."""
+    drawn = clusters(generator)
     return [
         Trained(cluster, f"a model, number {generator.integers(10**9)}", float(generator.integers(500, 999)) / 1000)
-        for cluster in clusters(generator)[:2]
+        for cluster in (drawn[0], drawn[1], drawn[5])
     ]
 
 
@@ -354,6 +407,8 @@ def first_fault(answer: Answer, case: Trained) -> str:
     called: dict[str, list[str]] = {}
     left: dict[str, FilesLeft] = {}
     for task in tasks_of(case.cluster):
+        if task[0] == "ps":  # it does not train
+            continue
         is_chief_here = is_chief(case.cluster, *task)
         name = "the chief" if is_chief_here else f"{task[0]} {task[1]}"
         calls = called.setdefault(name, [])
@@ -401,7 +456,10 @@ def faults(case: Trained, called: Mapping[str, list[str]], left: Mapping[str, Fi
     if "accuracy.txt" not in files:
         yield "the chief writes no accuracy.txt into the folder"
     elif not is_near(files["accuracy.txt"], case.accuracy):
-        yield f"accuracy.txt holds {files['accuracy.txt'].strip()[:40]}, the accuracy is {case.accuracy}"
+        yield (
+            f"accuracy.txt holds {files['accuracy.txt'].strip()[:40]}, the accuracy is {case.accuracy}. Is it only the "
+            "number, with at least three decimals?"
+        )
     if more := sorted(set(files) - {"model.keras", "accuracy.txt"}):
         yield f"the chief leaves {more[0]} in the folder too, which must hold model.keras and accuracy.txt only"
     for peer in peers:
@@ -497,6 +555,23 @@ def of_chief(change: Callable[[Path], Any]) -> Callable[[Any, Path], Any]:
     return lambda worker, folder: change(folder) if CHIEF(worker) else None
 
 
+def is_worker_0(worker: Any) -> bool:
+    """Whatever the cluster is."""
+    return (worker.task_type, worker.index) == ("worker", 0)
+
+
+def is_of_first_job(worker: Any) -> bool:
+    """The first task of the job that the cluster lists first."""
+    return (worker.task_type, worker.index) == (next(iter(worker.cluster)), 0)
+
+
+def rewrites(form: str) -> Callable[[Path], Any]:
+    """The accuracy in another form."""
+    return lambda folder: (folder / "accuracy.txt").write_text(
+        form.format(float((folder / "accuracy.txt").read_text()))
+    )
+
+
 def two_decimals(folder: Path) -> None:
     """Of the accuracy only."""
     file = folder / "accuracy.txt"
@@ -526,6 +601,18 @@ SAVING = ByPrograms(
             saving(lambda worker, folder: folder if worker.task_type == "chief" else Path(tempfile.mkdtemp())),
         ),
         Mistake(
+            after(". Who is the chief where the cluster names one?"),
+            saving(lambda worker, folder: folder if is_worker_0(worker) else Path(tempfile.mkdtemp())),
+        ),
+        Mistake(
+            after(". Is a task the chief because `cluster` lists its job first?"),
+            saving(lambda worker, folder: folder if is_of_first_job(worker) else Path(tempfile.mkdtemp())),
+        ),
+        Mistake(
+            SAYS_ALL,
+            saving(lambda worker, folder: folder if CHIEF(worker) else Path(tempfile.gettempdir()) / "own"),
+        ),
+        Mistake(
             after(". What is done once is for the chief."),
             saving(then=lambda worker, folder: (folder / "accuracy.txt").open("a").close()),
         ),
@@ -542,6 +629,8 @@ SAVING = ByPrograms(
         ),
         Mistake(SAYS_ALL, saving(then=of_chief(lambda folder: (folder / "done").touch()))),
         Mistake(SAYS_ALL, saving(then=of_chief(two_decimals))),
+        Mistake(SAYS_ALL, saving(then=of_chief(rewrites("{:.1%}")))),
+        Mistake(SAYS_ALL, saving(then=of_chief(rewrites("accuracy: {:.3f}")))),
         Mistake(SAYS_ALL, saving(then=of_chief(lambda folder: (folder / "accuracy.txt").unlink()))),
         Mistake(
             after(": who removes it?"),

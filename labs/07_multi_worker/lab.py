@@ -74,7 +74,8 @@ lab.points("tf_config")
 #   *all* environment variables of the new process. Those of the notebook are in `os.environ`.
 # - `process.wait()` waits until the process ends, and returns its exit code.
 #
-# Return the exit codes when all processes have ended, in the order in which `cluster` lists the tasks.
+# Every task is started, the parameter servers too. Return the exit codes when all processes have ended, in the order in
+# which `cluster` lists the tasks, not in the order in which they end.
 #
 # Target: the workers find each other and train. In the check they are fake ones, which train one number.
 
@@ -228,8 +229,11 @@ lab.points("samples_seen")
 #
 # - `worker`: which task it is, by `worker.task_type` and `worker.index`, and the `worker.cluster` of exercise 1;
 # - `model`: `model.save(path)` writes a file; it reads variables that have a part on each worker;
-# - `accuracy`: `accuracy.result()` gives a number; its parts are on all workers too;
+# - `accuracy`: `accuracy.result()` gives a Python float here, under TensorFlow a tensor; its parts are on all workers too;
 # - `folder`: a `Path` to a folder that all workers share.
+#
+# Parameter servers do not call it. Several workers may run on one machine, and then they also share its folder for
+# temporary files.
 #
 # At the end, `folder` holds two files that the chief wrote, `model.keras` and `accuracy.txt` (only the number as text,
 # with at least three decimals), and nothing else. No worker leaves a temporary file behind. Some clusters name a

@@ -25,10 +25,12 @@ Ask = Callable[[str], Plain]
 # Starting the workers ------------------------------------------------------------------------------------------------
 
 FAKE_WORKER = """
-import json, os, sys, time
+import fcntl, json, os, sys, time
 from pathlib import Path
 
-folder, count, name_of_failing = Path(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
+folder = Path(sys.argv[1])
+expected_codes = json.loads((folder / "codes").read_text())
+count = len(expected_codes)
 
 
 def write(name, text):
@@ -46,11 +48,13 @@ def task_in(text):
 
 
 text = os.environ.get("TF_CONFIG", "")
-write(f"started-{os.getpid()}", json.dumps([text, os.environ.get("LAB_07", "")]))
+write(f"started-{os.getpid()}", json.dumps([text, os.environ.get("LAB_07", ""), sys.argv[2:]]))
 try:
     cluster, own = json.loads(text)["cluster"], task_in(text)
     tasks = [f"{job} {index}" for job in cluster for index in range(len(cluster[job]))]
     place = tasks.index(own)
+    alive = open(folder / f"alive {own}", "w")
+    fcntl.flock(alive, fcntl.LOCK_SH)  # until this process ends
 except (AttributeError, KeyError, TypeError, ValueError):
     sys.exit(1)
 weight, deadline = 0.0, time.monotonic() + 25
@@ -64,22 +68,32 @@ for step in range(3):
         time.sleep(0.01)
     weight -= 0.5 * sum(float(file.read_text()) for file in files) / 12
 write(f"weight of {own}", repr(weight))
-sys.exit(3 * (own == name_of_failing))
+if any(expected_codes) and own != tasks[-1]:  # the last one ends first
+    with open(folder / f"alive {tasks[-1]}") as last:
+        fcntl.flock(last, fcntl.LOCK_EX)
+    time.sleep(0.2)
+sys.exit(expected_codes[place])
 """
+
+
+WORDS = ["--title", "fake workers"]
+"""After the program and its folder in every command."""
 
 
 @dataclass
 class Started:
     """What `start` did and returned.
 
-    processes: how many `subprocess` has started.  configs: TF_CONFIG of each that ran, in no order.  keeps: whether all
-    had the other variables too.  weights: of each task that ended its training.  waits_too_early: how many processes
-    there were when it first waited for one, 0 if all were there.  still_run: how many had not ended when it returned.
+    processes: how many `subprocess` has started.  configs: TF_CONFIG of each that ran, in no order.  words: those of
+    its command after the folder.  keeps: whether all had the other variables too.  weights: of each task that ended its
+    training.  waits_too_early: how many processes there were when it first waited for one, 0 if all were there.
+    still_run: how many had not ended when it returned.
     """
 
     codes: Plain = None
     processes: int = 0
     configs: list[str] = field(default_factory=list)
+    words: list[list[str]] = field(default_factory=list)
     keeps: bool = True
     weights: dict[str, float] = field(default_factory=dict)
     waits_too_early: int = 0
@@ -87,10 +101,8 @@ class Started:
     changes_own: bool = False
 
 
-def call_start(
-    namespace: Mapping[str, Any], cluster: dict[str, list[str]], name_of_failing: str
-) -> dict[str, Any] | None:
-    """Call `start(command, cluster)` with a fake worker; the fields of Started, None without a `start`."""
+def call_start(namespace: Mapping[str, Any], cluster: dict[str, list[str]], codes: list[int]) -> dict[str, Any] | None:
+    """Call `start(command, cluster)` with fake workers, which end with these codes; None without a `start`."""
     start = namespace.get("start")
     if start is None:
         return None
@@ -100,12 +112,12 @@ def call_start(
         folder = Path(name)
         program = folder / "worker.py"
         program.write_text(FAKE_WORKER)
+        (folder / "codes").write_text(json.dumps(codes))
         os.environ["LAB_07"] = "kept"
         os.environ.pop("TF_CONFIG", None)
         try:
-            count = sum(map(len, cluster.values()))
-            with watched(count, started) as processes:
-                command = [sys.executable, "-S", str(program), name, str(count), name_of_failing]
+            with watched(len(codes), started) as processes:
+                command = [sys.executable, "-S", str(program), name, *WORDS]
                 started.codes = start(command, cluster)
                 started.still_run = sum(process.poll() is None for process in processes)
             started.processes = len(processes)
@@ -114,8 +126,9 @@ def call_start(
             os.environ.clear()
             os.environ.update(before)
         for file in folder.glob("started-*"):
-            text, kept = json.loads(file.read_text())
+            text, kept, words = json.loads(file.read_text())
             started.configs.append(text)
+            started.words.append(words)
             started.keeps &= kept == "kept"
         for file in folder.glob("weight of *"):
             started.weights[file.name.removeprefix("weight of ")] = float(file.read_text())
@@ -193,6 +206,14 @@ class FakeModel:
         self.saved_to.append(Path(path).absolute())
 
 
+class FakeNumber(float):
+    """A number that can be read as that of a tensor too."""
+
+    def numpy(self) -> float:
+        """The number."""
+        return float(self)
+
+
 class FakeMetric:
     """A metric with a part on every worker, so that reading it is a collective."""
 
@@ -200,9 +221,9 @@ class FakeMetric:
         """Each call asks the judge."""
         self._ask = ask
 
-    def result(self) -> float:
+    def result(self) -> FakeNumber:
         """The value over all workers."""
-        return float(str(self._ask(RESULT)))
+        return FakeNumber(str(self._ask(RESULT)))
 
 
 @dataclass(frozen=True)
@@ -210,7 +231,7 @@ class FilesLeft:
     """What one worker left: in the shared folder (relative path to text), in that for temporary files, elsewhere.
 
     The first two folders are the worker's own, so that every file in them is its work. `written` are the paths to which
-    it saved the model, also those that are gone: in the shared folder relative to that, else absolute.
+    it saved the model, also those that are gone, as `name_for_all` has them.
     """
 
     folder: dict[str, str]
@@ -239,11 +260,7 @@ def call_save(
             files(folder),
             sorted(path.name for path in temporary.iterdir()),
             [str(path) for path in written if not path.is_relative_to(home) and path.exists()],
-            [
-                path.relative_to(folder).as_posix() if path.is_relative_to(folder) else str(path)
-                for path in written
-                if not path.is_relative_to(temporary)  # which nobody shares
-            ],
+            [name_for_all(path, folder, temporary) for path in written],
         )
         return asdict(left)
     finally:
@@ -251,6 +268,13 @@ def call_save(
         shutil.rmtree(home, ignore_errors=True)
         for path in model.saved_to:
             path.unlink(missing_ok=True)
+
+
+def name_for_all(path: Path, folder: Path, temporary: Path) -> str:
+    """The path as it is on a machine on which all workers run, with one folder for temporary files."""
+    if path.is_relative_to(temporary):
+        return f"{path.relative_to(temporary).as_posix()} in the folder for temporary files"
+    return path.relative_to(folder).as_posix() if path.is_relative_to(folder) else str(path)
 
 
 def files(folder: Path) -> dict[str, str]:

@@ -110,6 +110,15 @@ def otherwise(case: Shards, counts: Any) -> str:
         return f"it must be a list with one number for each of {workers} workers."
     if expected is None:
         return "some worker would have no file at all. What does TensorFlow do then?"
+    if min(known) < 0:
+        return f"a worker gets {min(known):g} images. How many are left for the last workers of a small batch?"
+    if any(count % 1 for count in known):
+        return "a worker gets a whole number of images. What becomes of the rest of a batch?"
+    if policy == OFF:
+        return (
+            f"they add up to {sum(known):g}. Nobody removes anything under OFF: how many images do {workers} workers "
+            "read together?"
+        )
     if sorted(known) == sorted(expected):
         return "the numbers are right, but for other workers. Which part or file is that of worker 0?"
     if sum(known) == sum(files):

@@ -32,7 +32,7 @@ def printed(made: nbformat.NotebookNode) -> dict[str, str]:
     """What the checks print, by exercise."""
     return {
         cell.metadata.nbgrader["grade_id"].removeprefix(lab_sources.CHECK): "".join(
-            output.get("text", "") for output in cell.outputs
+            output.get("text", "") or output.get("data", {}).get("text/plain", "") for output in cell.outputs
         )
         for cell in made.cells
         if cell.metadata.get("nbgrader", {}).get("grade")

@@ -30,6 +30,7 @@ def work(folder: Path) -> None:
 
     strategy = tf.distribute.MultiWorkerMirroredStrategy()
     tf.get_logger().setLevel("ERROR")
+    tf.keras.utils.set_random_seed(7)
     sharding = tf.data.Options()
     policy = tf.data.experimental.AutoShardPolicy.DATA
     sharding.experimental_distribute.auto_shard_policy = policy

@@ -21,8 +21,8 @@ class NumberHint(Hint):
 
 
 def number(value: Plain) -> float | None:
-    """A real number as float, also out of an array without dimensions; None for all else, truth values included."""
-    if isinstance(value, np.ndarray) and value.ndim == 0:
+    """A real number as float, also one of NumPy's; None for all else, truth values included."""
+    if isinstance(value, (np.ndarray, np.generic)) and value.ndim == 0:
         value = value.item()
     return float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else None
 

@@ -12,7 +12,7 @@ from distlab.labs.plain_data import Plain
 @pytest.mark.parametrize("value", [True, "3", None, [3.0], 3j, np.arange(2)])
 def test_only_a_real_number_is_a_number(value: object) -> None:
     assert number(value) is None
-    assert number(np.array(3)) == 3.0
+    assert number(np.array(3)) == number(np.int64(3)) == 3.0
 
 
 def test_two_numbers_are_two_finite_ones() -> None:
