@@ -1,7 +1,8 @@
 """The functions that a student has written in a notebook, as the text of a program."""
 
 import inspect
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from types import CodeType
 from typing import Any
 
 from distlab.labs.answer import is_untouched
@@ -17,7 +18,7 @@ def written(namespace: Mapping[str, Any], name: str) -> Function | None:
 
 
 def text_of(namespace: Mapping[str, Any], names: Iterable[str]) -> str:
-    """The functions of these names that are written, each after those of the notebook that it calls."""
+    """The functions of these names that are written, each after the notebook's functions and modules that it uses."""
     sources: dict[str, str] = {}
     for name in names:
         if (function := written(namespace, name)) is not None:
@@ -28,9 +29,21 @@ def text_of(namespace: Mapping[str, Any], names: Iterable[str]) -> str:
 def _collect(namespace: Mapping[str, Any], name: str, function: Function, sources: dict[str, str]) -> None:
     function = getattr(function, "python_function", function)
     sources[name] = ""
-    for used_name in function.__code__.co_names:
-        called = getattr(namespace.get(used_name), "python_function", namespace.get(used_name))
-        if used_name not in sources and inspect.isfunction(called) and called.__globals__ is function.__globals__:
-            _collect(namespace, used_name, called, sources)
+    for used_name in _names(function.__code__):
+        used = getattr(namespace.get(used_name), "python_function", namespace.get(used_name))
+        if used_name in sources:
+            continue
+        if inspect.ismodule(used):
+            sources[used_name] = f"import {used.__name__} as {used_name}\n"
+        elif inspect.isfunction(used) and used.__globals__ is function.__globals__:
+            _collect(namespace, used_name, used, sources)
     del sources[name]
     sources[name] = inspect.getsource(function)  # after what it may need while it is defined
+
+
+def _names(code: CodeType) -> Iterator[str]:
+    """The global names that a function uses, also in its comprehensions and inner functions."""
+    yield from code.co_names
+    for inner in code.co_consts:
+        if inspect.iscode(inner):
+            yield from _names(inner)
