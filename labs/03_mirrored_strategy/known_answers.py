@@ -94,7 +94,15 @@ WRONG = {
         0.8,
     ),
     "with dropout": ("dropout=0.0", "dropout=0.2", "The serial script has no dropout.", 0.8),
-    "sum of the losses": (LOSS, LOSS.replace(")", ', reduction="sum")'), 'The loss has the reduction "sum"', 0.6),
+    **{
+        f"reduction {reduction}": (
+            LOSS,
+            LOSS.replace(")", f", reduction='{reduction}')"),
+            f'The loss has the reduction "{reduction}"',
+            0.6,
+        )
+        for reduction in ("sum", "none")
+    },
     "loss by name": (LOSS, '"sparse_categorical_crossentropy"', "Keep the serial script's loss.", 0.6),
 }
 for title, (before, after, words, share) in WRONG.items():
