@@ -12,7 +12,7 @@ from lab_03 import observe
 from lab_03.observe import MirroredTraining
 
 from distlab.labs import Answer, Exercise, Lab, Raised, Verdict, not_done, right, wrong
-from distlab.labs.by_programs import ByPrograms, Mistake, OfPart, changed, formulas
+from distlab.labs.by_programs import ByPrograms, Follows, Mistake, OfPart, changed, formulas
 from distlab.labs.plain_data import Array, as_record
 from distlab.labs.reference_mlp import (
     SHAPES,
@@ -59,6 +59,9 @@ def trainings(generator: np.random.Generator) -> list[tuple[int, int, int, int]]
 NUMBER_FORMULAS = {
     SIZE: {
         "per_replica": "that is what one replica gets. How many images does one update see?",
+        "min(global_batch_size, images)": (
+            "the global batch size is what `batch(...)` gets. Does that depend on the number of images?"
+        ),
         "per_replica // replicas": (
             "the strategy divides the global batch. Is the global batch larger or smaller than a part of it?"
         ),
@@ -99,6 +102,7 @@ FOUR_NUMBERS = ByPrograms(
     parts=NUMBERS,
     otherwise="not right. Draw the batches as boxes on a line.",
     mistakes=formulas(numbers, NUMBER_FORMULAS),
+    follows=[Follows(UPDATES, STEPS, lambda case, numbers: numbers[STEPS] * case[3])],
 )
 
 # The ported script ---------------------------------------------------------------------------------------------------
@@ -115,6 +119,8 @@ FORMS = {
     observe.NO_BATCHES: "`fit` gets neither arrays nor a tf.data.Dataset to train on.",
 }
 FROM_LOGITS = "The model gives logits, and the loss takes them for probabilities. Keep the serial script's loss."
+REDUCTIONS = ("sum", "none")
+NO_MEAN = 'The loss has the reduction "{}", and the one of the serial script takes the mean. Keep that one.'
 VARIABLES, BATCHES, RATES, EVALUATION, WEIGHTS = "variables", "batches", "learning rate", "evaluation", "weights"
 
 
@@ -174,6 +180,11 @@ def rates_of(rate: float, warm_up: int, steps: int = 0) -> list[float]:
     return [rate * min(1, (step + 1) / warm_up) for step in range(steps or EPOCHS * warm_up)]
 
 
+def shown(rates: Sequence[float]) -> str:
+    """The first of them."""
+    return ", ".join([*(f"{rate:.4f}" for rate in rates[:4]), "…"])
+
+
 def hint_on_error(error: Raised) -> str:
     """Of TensorFlow's long messages the reason, which comes last."""
     if "scope" in error.message:
@@ -187,8 +198,10 @@ def hint_on_error(error: Raised) -> str:
 
 def hint_on_variables(training: MirroredTraining) -> str | None:
     """Where copies are missing, or too many."""
-    if min(training.copies, default=0) < training.replicas:
+    if min(training.copies[: len(training.weights)], default=0) < training.replicas:
         return "The weights exist once, on one device: nothing is mirrored. Where must they be created?"
+    if min(training.copies) < training.replicas:
+        return "The optimizer's step counter has one copy, on one device. Where must the optimizer be created?"
     if (copies := max(training.copies)) > training.replicas:
         return (
             f"Each variable has {copies} copies. A function that gets a strategy uses that one: where does another "
@@ -231,7 +244,7 @@ def hint_on_rates(training: MirroredTraining, rate: float, warm_up: int, of_one_
     def are(expected: Sequence[float]) -> bool:
         return len(rates) > 0 and np.allclose(rates[: len(expected)], expected[: len(rates)], rtol=1e-3)
 
-    scaled, begins = replicas * rate, f"The first rates are {', '.join(f'{value:.4f}' for value in rates[:4])}"
+    scaled, begins = replicas * rate, f"The first rates are {shown(rates)}"
     return first(
         (are(rates_of(scaled, warm_up)) and len(rates) == steps, ""),
         (are(rates_of(scaled, warm_up)), f"There were {len(rates)} steps, and {EPOCHS} epochs have {steps}."),
@@ -254,7 +267,11 @@ def hint_on_rates(training: MirroredTraining, rate: float, warm_up: int, of_one_
         ),
         (are(rates_of(scaled * replicas, warm_up)), "It is multiplied by the number of replicas twice."),
         (are(rates_of(rate / replicas, warm_up)), "It is divided by the number of replicas. Is the batch smaller?"),
-        (True, f"{begins}, … Which should step 1 have, and which the last step of the first epoch?"),
+        (
+            are(rates_of(scaled, warm_up, warm_up)),
+            f"The first epoch is right. Then come the rates {shown(rates[warm_up:])}: does it grow again?",
+        ),
+        (True, f"{begins}. Which should step 1 have, and which the last step of the first epoch?"),
     )
 
 
@@ -265,6 +282,8 @@ def hint_on_evaluation(training: MirroredTraining, validation: Batch) -> str | N
         return f"The history has {len(losses)} validation losses, and there are {EPOCHS} epochs. What does `fit` need?"
     if not training.from_logits:
         return FROM_LOGITS
+    if training.reduction in REDUCTIONS:
+        return NO_MEAN.format(training.reduction)
     if [np.shape(array) for array in weights] != SHAPES:
         return None  # the weights' own hint says so
     expected = cross_entropy(softmax(logits(weights, validation[0])), validation[1])
@@ -293,6 +312,7 @@ def hint_on_weights(training: MirroredTraining, weights: Weights, expected: Weig
             "The model drops units at random, so no two runs are equal. The serial script has no dropout.",
         ),
         (not training.from_logits, FROM_LOGITS),
+        (training.reduction in REDUCTIONS, NO_MEAN.format(training.reduction)),
         (training.optimizer != "SGD", f"The optimizer is {training.optimizer}; the serial script uses another one."),
         (
             True,
@@ -305,6 +325,7 @@ def hint_on_weights(training: MirroredTraining, weights: Weights, expected: Weig
 # The fault of a port -------------------------------------------------------------------------------------------------
 
 FAULTS = ("none", "scope", "batch", "rest", "apart", "step")
+FORWARDS, BACKWARDS, OPPOSITE = (0, 0, 1, 0), (0, -1, 0, 0), (0, 1, -1, 0)  # how a step changes the weights
 NAMES = ("dense/kernel", "dense/bias", "dense_1/kernel", "dense_1/bias", "SGD/iterations")
 EQUAL = 1e-5
 Record = dict[str, Any]
@@ -344,19 +365,21 @@ def recorded(generator: np.random.Generator, fault: str, steps: float, replicas:
     """What a run of so many full steps writes down that has this fault and no other.
 
     changes: size, the batch size instead of the global one; factor, of the step; single, the variables without copies;
-    scale, of all gradients.
+    scale, of all gradients; direction, in which they change the weights; rounding, of the last copy.
     """
     per_replica = int(generator.integers(7, 13)) if replicas > 1 else 8
     intended = per_replica * replicas
     images = int(steps * intended)
     size = changes.get("size", lambda per_replica: intended)(per_replica)
     starts = range(0, images - size + 1 if fault == "rest" else images, size)
-    scale = changes.get("scale", 1) * np.array([0, 1, 1, 1])  # one weight of a unit that no image activates
+    drawn = [0, *generator.choice([-1, 1], 3)]  # one weight of a unit that no image activates
+    change = changes.get("scale", 1) * np.array(changes.get("direction", drawn))
     before = generator.uniform(-1, 1, 4)
-    gradient = scale * generator.uniform(0.1, 0.15, 4) * generator.choice([-1, 1], 4)
-    other_images = scale * generator.uniform(0.01, 0.05, 4) * (fault == "batch")
+    gradient = generator.uniform(0.1, 0.15) * change
+    other_images = generator.uniform(0.01, 0.05) * change * (fault == "batch")
     moved = gradient * changes.get("factor", 1) + other_images
-    own = scale * np.linspace(-0.04, 0.04, replicas)[:, None] * (fault == "apart")  # its mean is 0
+    own = np.linspace(-0.04, 0.04, replicas)[:, None] * change * (fault == "apart")  # its mean is 0
+    own[-1, -1] += changes.get("rounding", 0)
     single = changes.get("single", ())
     return OfPart(
         fault,
@@ -381,14 +404,20 @@ def runs(generator: np.random.Generator) -> list[OfPart]:
 
     return [
         *(run("none", steps, replicas) for steps, replicas in ((3.6, 2), (4, 2), (0.6, 4), (2.1, 4), (1, 2))),
+        run("none", 3.6, 2, rounding=8e-6),
         *(run("scope", 3.6, 2, single=single) for single in (NAMES, NAMES[-1:], NAMES[2:3])),
         run("batch", 3.6, 4, size=lambda per_replica: per_replica),
         run("batch", 4, 4, size=lambda per_replica: 2 * per_replica),
         run("batch", 6.3, 2, size=lambda per_replica: 4 * per_replica),
+        run("batch", 1.5, 2, size=lambda per_replica: 4 * per_replica),
         *(run("rest", steps, replicas) for steps, replicas in ((3.6, 2), (1.4, 4))),
-        *(run("apart", steps, replicas, scale=scale) for steps, replicas, scale in ((3.6, 2, 1), (4, 3, 4e-4))),
-        *(run("step", 3.6, replicas, factor=factor) for replicas, factor in ((2, 2), (2, 1 / 2), (4, 4), (4, 1 / 4))),
-        run("step", 3.6, 2, factor=2, scale=2.6e-4),
+        *(run("apart", 3.6, 2, direction=direction) for direction in (FORWARDS, BACKWARDS, OPPOSITE)),
+        run("apart", 4, 3, scale=4e-4, direction=(0, 1, 0, 1)),
+        run("step", 3.6, 2, factor=2, direction=(0, 1, 1, 1), rounding=8e-6),
+        run("step", 3.6, 2, factor=1 / 2, direction=FORWARDS),
+        run("step", 3.6, 4, factor=4, direction=OPPOSITE),
+        run("step", 3.6, 4, factor=1 / 4, direction=BACKWARDS),
+        run("step", 3.6, 2, factor=2, scale=2.6e-4, direction=(0, -1, -1, -1)),
     ]
 
 
@@ -423,18 +452,44 @@ STEPS_INTENDED = '-(-run["images"] // global_batch(run))'
 COUNTED = "the number of steps cannot tell another batch size from images that were dropped. What can?"
 OTHER_IMAGES = "the first step has other images than the serial one, so the weights differ too. Which entry shows it?"
 TRAINED_REST = "some images do not fill a batch, and that is no fault. Were they trained on?"
+BELOW = "a difference is below -0.00001 here. Does your comparison see it?"
+NOT_ALL = "some of the weights differ here, and the others are equal. Do you compare all of them?"
+CANCELS = "two differences cancel each other in a sum here. What would not cancel?"
+TOLERANT = "a difference is small here, but larger than 0.00001. Which tolerance do you use?"
+LAST_DIGITS = "a difference in the last digits only is no fault. Where do you compare exactly?"
+COMPARED = {  # two arrays
+    "({0} != {1}).any()": LAST_DIGITS,
+    "({0} - {1}).max() > 1e-5": BELOW,
+    "({1} - {0}).max() > 1e-5": BELOW,
+    **{f"abs({{0}}[{place}] - {{1}}[{place}]) > 1e-5": NOT_ALL for place in (1, 2, 3)},
+    "abs(({0} - {1}).sum()) > 1e-5": CANCELS,
+    "np.abs({0} - {1}).max() > 1e-3": TOLERANT,
+}
+
+
+def text_of(fault: Any) -> Any:
+    """A text is one too in an array without dimensions, as np.select gives it."""
+    return fault.item() if isinstance(fault, np.ndarray) and fault.ndim == 0 else fault
+
+
+def compared(comparison: str, *places: str) -> Callable[..., Any]:
+    """The right program with a wrong comparison of the copies, of one with the serial run, or of both."""
+    first, last, serial = 'run["after"][0]', 'run["after"][-1]', 'run["serial"]'
+    changes = {
+        REPLICAS_EQUAL: comparison.format(last, first),
+        TO_SERIAL: f"not ({comparison.format(first, serial)})",
+    }
+    return but(*((place, changes[place]) for place in places))
+
+
 DIAGNOSED = ByPrograms(
     diagnose,
     runs,
     said=described,
     parts=FAULTS,
-    split=OfPart.split,
+    split=lambda case, fault: case.split(text_of(fault)),
     otherwise=unlisted,
     mistakes=[
-        Mistake(
-            {"none": "these weights differ from the serial ones in the last digits only. Is that a fault?"},
-            but((TO_SERIAL, 'np.array_equal(run["after"][0], run["serial"])')),
-        ),
         Mistake(
             "every step is compared with the global batch here. Which one may be smaller?",
             but((FIRST_BATCH, "any(size != global_batch(run) for size in batches)")),
@@ -468,6 +523,10 @@ DIAGNOSED = ByPrograms(
             {"batch": "this batch is larger than the global one. Is that what was intended?"},
             but(("batches[0] != min", "batches[0] < min")),
         ),
+        Mistake(
+            {"batch": "the only batch holds all images, and more than a global batch has. Is such a batch compared?"},
+            but((FIRST_BATCH, "any(size != global_batch(run) for size in batches[:-1])")),
+        ),
         Mistake({"batch": OTHER_IMAGES}, but((FIRST_BATCH, "False"))),
         Mistake(TRAINED_REST, but((ALL_IMAGES, 'run["images"] % global_batch(run)'))),
         Mistake(TRAINED_REST, but((ALL_IMAGES, "batches[-1] < global_batch(run)"))),
@@ -488,12 +547,17 @@ DIAGNOSED = ByPrograms(
             but((AT_FIRST, STEP_FIRST)),
         ),
         Mistake(
-            {"apart": "the mean of the copies hides that they differ. Which of them would you save?"},
+            {"apart": "the copies differ from each other, even where their mean is right. Which would you save?"},
             but((REPLICAS_EQUAL, "False"), (TO_SERIAL, 'are_equal(np.mean(run["after"], axis=0), run["serial"])')),
         ),
         Mistake(
             {"step": "all copies are equal here, so the gradient was reduced. With what must they be compared?"},
             but((REPLICAS_EQUAL, 'not are_equal(*run["after"], run["serial"])')),
+        ),
+        *(
+            Mistake(hint, compared(comparison, *places))
+            for comparison, hint in COMPARED.items()
+            for places in ((REPLICAS_EQUAL,), (TO_SERIAL,), (REPLICAS_EQUAL, TO_SERIAL))
         ),
         Mistake(
             {"step": "this step is shorter than the serial one. Can a gradient be divided too often?"},

@@ -13,12 +13,19 @@ ANSWERS, WarmUp = LabAnswers(), namespace_of("03", solved=True)["WarmUp"]
 GIVEN = {"strategy": tf.distribute.MirroredStrategy(devices.at_least(2))}
 
 
+class EachEpoch(WarmUp):
+    def on_train_batch_begin(self, batch, logs=None):
+        self.model.optimizer.learning_rate.assign(self.rate * (batch + 1) / self.steps)
+
+
 def answer(*changes):
-    return solution_with("03", "mirrored", *changes, tf=tf, models=models, math=math, WarmUp=WarmUp)
+    known = {"tf": tf, "models": models, "math": math, "WarmUp": WarmUp, "EachEpoch": EachEpoch}
+    return solution_with("03", "mirrored", *changes, **known)
 
 
 SCOPE, MODEL = "    with strategy.scope():\n", "    model = models.mlp(dropout=0.0)\n"
 OWN_SCOPE = SCOPE.replace("strategy", 'tf.distribute.MirroredStrategy(["cpu:0", "cpu:1"])')
+COMPILE = "    model.compile(tf.keras.optimizers.SGD(rate * replicas), loss)\n"
 LOSS, SIZE = "tf.keras.losses.SparseCategoricalCrossentropy(from_logits=True)", "images_per_replica * replicas"
 TRAIN, VALIDATION = "from_tensor_slices(train).batch(batch_size)", "from_tensor_slices(validation).batch(batch_size)"
 STEPS, CALLBACK = "len(train[0]) / batch_size", "WarmUp(rate * replicas, steps_per_epoch)"
@@ -27,6 +34,12 @@ DROPPING = "(batch_size, drop_remainder=True)"
 WRONG = {
     "without scope": (SCOPE, "    if True:\n", "The weights exist once, on one device: nothing is mirrored.", 0.6),
     "only compile in the scope": (f"{SCOPE}    {MODEL}", f"{MODEL}{SCOPE}", "must be created inside the scope?", 0.0),
+    "compiles after the scope": (
+        f"    {COMPILE}",
+        COMPILE,
+        "The optimizer's step counter has one copy, on one device. Where must",
+        0.6,
+    ),
     "batch of one replica": (SIZE, "images_per_replica", "what batch(...) says. Which batch size is that?", 0.4),
     "multiplied twice": (SIZE, f"2 * {SIZE}", "one multiplication too many.", 0.4),
     "literally two replicas": (
@@ -68,6 +81,7 @@ WRONG = {
     ),
     "rate scaled twice": (CALLBACK, CALLBACK.replace("rate", "rate * replicas"), "number of replicas twice.", 0.6),
     "rate divided": (CALLBACK, CALLBACK.replace("* replicas", "/ replicas"), "Is the batch smaller?", 0.6),
+    "warms up in each epoch": (CALLBACK, CALLBACK.replace("WarmUp", "EachEpoch"), "does it grow again?", 0.6),
     "one epoch too many": ("epochs=epochs", "epochs=epochs + 1", "steps, and 2 epochs have", 0.4),
     "without evaluation": (EVALUATES, "", "The history has 0 validation losses, and there are 2 epochs.", 0.8),
     "evaluates a part": (VALIDATION, VALIDATION.replace("(batch_size)", DROPPING), "Are all of them evaluated", 0.8),
@@ -80,6 +94,15 @@ WRONG = {
         0.8,
     ),
     "with dropout": ("dropout=0.0", "dropout=0.2", "The serial script has no dropout.", 0.8),
+    **{
+        f"reduction {reduction}": (
+            LOSS,
+            LOSS.replace(")", f", reduction='{reduction}')"),
+            f'The loss has the reduction "{reduction}"',
+            0.6,
+        )
+        for reduction in ("sum", "none")
+    },
     "loss by name": (LOSS, '"sparse_categorical_crossentropy"', "Keep the serial script's loss.", 0.6),
 }
 for title, (before, after, words, share) in WRONG.items():

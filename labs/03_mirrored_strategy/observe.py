@@ -33,6 +33,7 @@ class MirroredTraining:
     losses: list[float] = field(default_factory=list)
     optimizer: str = ""
     from_logits: bool = True
+    reduction: str = ""
     dropout: float = 0.0
     is_endless: bool = False
     fits_arrays: bool = False
@@ -96,6 +97,7 @@ def train_and_observe(
     seen.losses = [float(value) for value in history.history.get("val_loss", [])]
     seen.optimizer = type(model.optimizer).__name__
     seen.from_logits = bool(config.get("from_logits", not isinstance(loss, str)))
+    seen.reduction = str(config.get("reduction", ""))
     seen.dropout = float(max(dropped, default=0))
     seen.fits_arrays = is_array
     return asdict(seen)
