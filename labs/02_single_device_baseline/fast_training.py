@@ -235,8 +235,7 @@ FAST = ByPrograms(
     changed(TRAIN),
     lambda generator: [
         Training(int(generator.integers(41, 47)), 8, 4, 3),
-        Training(40, 5, 3, 3),
-        Training(int(generator.integers(1150, 1250)), 100, 4, 3),
+        Training(100 * int(generator.integers(12, 14)), 100, 5, 3),
     ],
     said=lambda case: f"with {case.count:,} records in batches of {case.batch}",
     parts=TRAINING,
