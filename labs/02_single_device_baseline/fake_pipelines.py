@@ -88,6 +88,25 @@ class Dataset:
         return Dataset(self._passes, "prefetch", self._length, self)
 
 
+class Noisy(Dataset):
+    """Images with random numbers: a new pass draws the same ones again, but `repeat` draws on, as `tf.random` does."""
+
+    def __init__(self, source: Dataset) -> None:
+        """`source` gives images and their numbers, in batches."""
+        super().__init__(lambda: self._epochs(1), "map", len(source), source)
+        self._source = source
+
+    def _epochs(self, times: int) -> Iterator[Any]:
+        generator = np.random.default_rng(0)
+        for _ in range(times):
+            for images, numbers in self._source:
+                yield images + generator.random(images.shape), numbers
+
+    def repeat(self, times: int | None = None) -> Dataset:
+        """All epochs in one pass."""
+        return Dataset(lambda: self._epochs(times or 1), "repeat", len(self) * (times or 1), self)
+
+
 def _stacked(group: Sequence[Any]) -> Any:
     if isinstance(group[0], tuple):
         return tuple(np.stack(field) for field in zip(*group, strict=True))
@@ -95,20 +114,30 @@ def _stacked(group: Sequence[Any]) -> Any:
 
 
 class Model:
-    """`note(images, labels)` is called for each step, and `ended()` for each execution, `fitted(dataset)` before."""
+    """`note(images, labels)` is called for each step, and `ended()` for each execution.
+
+    `fitted(dataset, compiled)` is called before, with the options of `compile` by name.
+    """
 
     def __init__(
-        self, note: Callable[..., object], ended: Callable[[], object], fitted: Callable[[Any], object]
+        self, note: Callable[..., object], ended: Callable[[], object], fitted: Callable[[Any, Any], object]
     ) -> None:
         self._note, self._ended, self._fitted = note, ended, fitted
 
-    def compile(self, optimizer: object = None, loss: object = None, steps_per_execution: int = 1) -> None:
-        """Keep the steps per execution."""
+    def compile(
+        self, optimizer: str = "rmsprop", loss: str = "", steps_per_execution: int = 1, jit_compile: bool = False
+    ) -> None:
+        """Keep the options."""
         self._steps = steps_per_execution
+        self._compiled = {"optimizer": optimizer, "rate": 0.01, "momentum": 0.0, "loss": loss, "XLA": jit_compile}
+
+    def train_on_batch(self, images: Any, labels: Any) -> None:
+        """One step."""
+        self._note(images, labels)
 
     def fit(self, dataset: Dataset, epochs: int = 1, steps_per_epoch: int | None = None, verbose: int = 0) -> None:
         """A pass per epoch, or one pass that goes on."""
-        self._fitted(dataset)
+        self._fitted(dataset, self._compiled)
         passes = iter(dataset)
         for _ in range(epochs):
             batches = list(islice(passes, steps_per_epoch) if steps_per_epoch else dataset)

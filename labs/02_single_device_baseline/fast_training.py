@@ -8,7 +8,7 @@ from lab_02.observe import Seen
 
 from distlab.labs import Answer
 from distlab.labs.answer_errors import NotDone
-from distlab.labs.by_programs import ByPrograms, Mistake, Text, changed
+from distlab.labs.by_programs import ByPrograms, Mistake, Text, changed, is_same
 from distlab.labs.plain_data import as_record
 
 ACROSS = "a batch holds the end of one epoch and the beginning of the next. Which comes first, `batch` or `repeat`?"
@@ -49,6 +49,32 @@ class Training(NamedTuple):
         return -(-self.count // self.batch)
 
 
+AS_SLOW: dict[str, tuple[Any, ...]] = {
+    "XLA": (False,),
+    "optimizer": ("sgd",),
+    "momentum": (0.0,),
+    "rate": (0.01,),
+    "loss": ("mse", "meansquarederror"),
+}
+OTHER_TRAINING = {
+    "fit": "no step is made by `fit`, so none is counted. Which call makes executions of several steps?",
+    "XLA": "steps cannot be counted with XLA here: leave `jit_compile` out.",
+    "optimizer": "the optimizer is not that of `slow`, so this is another training. What may be faster, and what not?",
+    "momentum": "the optimizer of `slow` has no momentum: this is another training.",
+    "rate": "the learning rate is not that of `slow`: this is another training. Which one has `slow`?",
+    "loss": "the loss is not that of `slow`, so the model learns something else. What does `slow` give to `compile`?",
+}
+
+
+def other_than_slow(compiled: Sequence[dict[str, Any]]) -> str:
+    """What differs first from the training of `slow`, whose options are those of Keras; "" if nothing does."""
+    for options in compiled:
+        for name, values in AS_SLOW.items():
+            if not any(is_same(options.get(name), value, 1e-5) for value in values):
+                return name
+    return "" if compiled else "fit"
+
+
 def facts_of_training(case: Training, seen: Seen) -> dict[str, Any]:
     """What is the same in every run of a program: by part of the exercise."""
     steps = seen.steps
@@ -58,7 +84,9 @@ def facts_of_training(case: Training, seen: Seen) -> dict[str, Any]:
     is_complete = all(sorted(order) == list(range(case.count)) for order in images)
     pairs = all(numbers == labels for numbers, _, labels in steps)
     sizes = sorted({tuple(sorted(len(numbers) for numbers, _, _ in epoch)) for epoch in epochs})
-    mixing = mixing_of([[numbers for numbers, _, _ in epoch] for epoch in epochs], case.count // 2)
+    mixing = mixing_of(
+        [[numbers for numbers, _, _ in epoch] for epoch in epochs], max(case.count // 2, case.count - 120)
+    )
     orders = "kept" if len(images) > 1 and images[0] == images[1] and mixing != "none" else mixing
     if not any(value for of_epoch in added for value in of_epoch.values()):
         augmented = "never"
@@ -68,7 +96,7 @@ def facts_of_training(case: Training, seen: Seen) -> dict[str, Any]:
         augmented = "each image" if seen.augments_images else "each batch"
     decoded = {case.count: "once", case.count * case.epochs: "in every epoch"}
     return {
-        IMAGES: [len(steps), *map(list, sizes), is_complete, pairs, orders],
+        IMAGES: [other_than_slow(seen.compiled), len(steps), *map(list, sizes), is_complete, pairs, orders],
         DECODED: decoded.get(seen.decoded, "another number"),
         AUGMENTED: augmented,
         CALLS: seen.executions,
@@ -106,6 +134,12 @@ def long_executions(case: Training, said: Any) -> str:
     return f"a callback has to see every {case.together} steps, and an execution is longer."
 
 
+def images_differ(case: Training, said: Any) -> str:
+    """For any other training: what is not that of `slow`."""
+    of_images = "each epoch must train on every image once, with its label, in a new order, in the steps of `slow`."
+    return OTHER_TRAINING.get(said[0], of_images) if isinstance(said, list) else of_images
+
+
 def executions_differ(case: Training, said: Any) -> str:
     """For any other number of executions."""
     if isinstance(said, int) and said < case.epochs * -(-case.steps // case.together):
@@ -131,6 +165,10 @@ WRONG_TRAININGS: dict[str, list[tuple[Text, Changes]]] = {
     CALLS: [
         (too_many_calls, [(", steps_per_execution=together", "")]),
         (long_executions, [("=together", "=2 * together")]),
+        (
+            "an execution holds the end of one epoch and the beginning of the next. How does `fit` know the epochs?",
+            [(".prefetch(2)", ".repeat(epochs).prefetch(2)"), ("epochs=epochs, ", "")],
+        ),
     ],
     AHEAD: [
         (
@@ -144,7 +182,8 @@ WRONG_TRAININGS: dict[str, list[tuple[Text, Changes]]] = {
     ],
     IMAGES: [
         (
-            "every epoch has the order of the first. What does the cache keep?",
+            "every epoch has the order of the first. What keeps it: a cache behind the shuffle, or an option of "
+            "`shuffle`?",
             [(".cache().shuffle(len(records))", ".shuffle(len(records)).cache()")],
         ),
         ("the images come in the stored order. `slow` shuffles them.", [(".shuffle(len(records))", "")]),
@@ -156,6 +195,10 @@ WRONG_TRAININGS: dict[str, list[tuple[Text, Changes]]] = {
             "only neighbours meet in a batch. How many images does the buffer of `shuffle` hold?",
             [("shuffle(len(records))", "shuffle(batch)")],
         ),
+        (
+            "that buffer holds all images only where there are few. On what must its size depend?",
+            [("shuffle(len(records))", "shuffle(60)")],
+        ),
         (LARGER, [("batch(batch)", "batch(2 * batch)")]),
         (LARGER, [("batch(batch)", "batch(batch * together)")]),
         (
@@ -164,6 +207,18 @@ WRONG_TRAININGS: dict[str, list[tuple[Text, Changes]]] = {
         ),
         (ACROSS, [(".batch(batch)", ".repeat(epochs).batch(batch)"), ("epochs=epochs, ", "")]),
         ("all steps together make one epoch. What begins the next ones?", [("epochs=epochs, ", "")]),
+        (OTHER_TRAINING["optimizer"], [('"sgd"', '"adam"')]),
+        (OTHER_TRAINING["loss"], [('"mse"', '"mae"')]),
+        (OTHER_TRAINING["XLA"], [("=together", "=together, jit_compile=True")]),
+        (
+            OTHER_TRAINING["fit"],
+            [
+                (
+                    "model.fit(batches, epochs=epochs, verbose=0)",
+                    "[model.train_on_batch(*step) for _ in range(epochs) for step in batches]",
+                )
+            ],
+        ),
     ],
 }
 
@@ -178,15 +233,18 @@ def seen_of(answer: Answer, case: Training) -> Any:
 
 FAST = ByPrograms(
     changed(TRAIN),
-    lambda generator: [Training(int(generator.integers(41, 47)), 8, 4, 3), Training(40, 5, 3, 3)],
-    said=lambda case: f"with {case.count} records in batches of {case.batch}",
+    lambda generator: [
+        Training(int(generator.integers(41, 47)), 8, 4, 3),
+        Training(100 * int(generator.integers(12, 14)), 100, 5, 3),
+    ],
+    said=lambda case: f"with {case.count:,} records in batches of {case.batch}",
     parts=TRAINING,
     split=facts_of_training,
     after={part: [IMAGES] for part in (DECODED, AUGMENTED, CALLS, AHEAD)},
     weights={IMAGES: 0, DECODED: 1, AUGMENTED: 1, CALLS: 1, AHEAD: 1},
     observe=seen_of,
     otherwise={
-        IMAGES: "each epoch must train on every image once, with its label, in a new order, in the steps of `slow`.",
+        IMAGES: images_differ,
         DECODED: "each record should be decoded once in all.",
         AUGMENTED: "each image needs a new augmentation in each epoch, made for a whole batch by one call.",
         CALLS: executions_differ,

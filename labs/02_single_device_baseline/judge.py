@@ -13,6 +13,7 @@ from lab_02.fast_training import ACROSS, FAST, mixing_of
 
 from distlab.labs import Exercise, Lab
 from distlab.labs.by_programs import ByPrograms, Follows, Mistake, changed, formulas
+from distlab.labs.number_judge import described
 
 # A shuffled pipeline -------------------------------------------------------------------------------------------------
 
@@ -39,7 +40,7 @@ def facts_of_batches(case: Pipeline, batches: Sequence[Sequence[int]]) -> dict[s
     is_complete = all(sorted(order) == list(range(case.count)) for order in orders)
     return {
         EPOCHS: [*map(list, sizes), is_complete],
-        MIXING: mixing_of(epochs, case.count - 6),
+        MIXING: mixing_of(epochs, case.count - max(6, case.count // 20)),
         NEW: len({tuple(order) for order in orders}) == len(orders),
     }
 
@@ -59,11 +60,16 @@ SLICES = (
     "or whole batches?"
 )
 SHORT = "no number comes many places earlier than it was stored. How many numbers does the buffer of `shuffle` hold?"
+FEW = "that buffer holds all numbers only where there are few. On what must its size depend?"
 KEPT = "every epoch has the order of the first. What keeps it: a cache behind the shuffle, or an option of `shuffle`?"
 MIXED = ByPrograms(
     mixed_batches,
-    lambda generator: [Pipeline(30, int(generator.integers(7, 9)), MANY), Pipeline(28, 7, MANY)],
-    said=lambda case: f"for {case.count} numbers in batches of {case.batch}",
+    lambda generator: [
+        Pipeline(30, int(generator.integers(7, 9)), MANY),
+        Pipeline(28, 7, MANY),
+        Pipeline(int(generator.integers(10_800, 10_900)), 1500, 2),
+    ],
+    said=lambda case: f"for {case.count:,} numbers in batches of {case.batch:,}",
     parts=(EPOCHS, MIXING, NEW),
     split=facts_of_batches,
     after={MIXING: [EPOCHS], NEW: [EPOCHS, MIXING]},
@@ -82,6 +88,7 @@ MIXED = ByPrograms(
         ),
         Mistake({MIXING: SLICES}, lambda numbers, batch, epochs: numbers.batch(batch).shuffle(99).repeat(epochs)),
         Mistake({MIXING: SHORT}, lambda numbers, batch, epochs: numbers.shuffle(batch).batch(batch).repeat(epochs)),
+        Mistake({MIXING: FEW}, lambda numbers, batch, epochs: numbers.shuffle(50).batch(batch).repeat(epochs)),
         Mistake(
             {NEW: KEPT},
             lambda numbers, batch, epochs: numbers.shuffle(len(numbers)).cache().batch(batch).repeat(epochs),
@@ -117,15 +124,19 @@ ORDER, AUGMENTATION = FROZEN = ("order", "augmentation")
 
 
 class Passes(NamedTuple):
-    """A batch size, and two passes: each image's number, and what its augmentation has added."""
+    """A batch size, and the passes in turn: of each image its number and its two values; see `watch_repeats`."""
 
     batch: int
-    passes: list[list[tuple[int, float]]]
+    passes: list[list[tuple[int, float, float]]]
+    is_noisy: bool = False
 
 
 def drawn_passes(generator: np.random.Generator, *, order: str, augmentation: str, count: int = 11) -> Passes:
-    """Order and augmentation of the second pass: as the first, new, or new in one place; or what was added, moved."""
-    numbers, added = generator.permutation(count), generator.permutation(count) / 16 + 0.5
+    """Order and augmentation of the second pass: as the first, new, or new in one place; what was added, moved; flips.
+
+    An image is its number and what was added, which is never a whole number.
+    """
+    numbers, added = generator.permutation(count), generator.permutation(count) / 16 + 17 / 32
     again, added_again = numbers.copy(), added.copy()
     if order == "new":
         again = np.roll(numbers, int(generator.integers(4, count - 3)))
@@ -137,15 +148,27 @@ def drawn_passes(generator: np.random.Generator, *, order: str, augmentation: st
         added_again = np.roll(added, 1)
     if augmentation == "new at the end":
         added_again[numbers[-1]] += 1
-    passes = [(numbers, added), (again, added_again)]
-    return Passes(4, [[(int(number), float(values[number])) for number in order] for order, values in passes])
+    first = [(int(number), float(number), float(added[number])) for number in numbers]
+    second = [(int(number), float(number), float(added_again[number])) for number in again]
+    if augmentation == "flipped":
+        second = [(number, right, left) for number, left, right in second]
+    return Passes(4, [first, second])
 
 
 def all_passes(generator: np.random.Generator) -> list[Passes]:
-    """Each of both repeated or not, and what nearly repeats."""
-    kinds = [(first, second) for first in ("same", "new") for second in ("same", "new")]
-    kinds += [("new at the end", "same"), ("same", "new at the end"), ("same", "moved"), ("new", "new at the end")]
-    return [drawn_passes(generator, order=order, augmentation=augmentation) for order, augmentation in kinds]
+    """Random numbers that begin anew in each pass, so that all repeats; then what does not, or only nearly."""
+    kinds = [("new", "same"), ("new", "new"), ("same", "flipped"), ("same", "moved"), ("new", "new at the end")]
+    kinds += [("new at the end", "same"), ("same", "new at the end")]
+    drawn = [drawn_passes(generator, order=order, augmentation=augmentation) for order, augmentation in kinds]
+    return [Passes(4, drawn[0].passes[:1], is_noisy=True), *drawn]
+
+
+def form_of_repeats(case: Passes, value: Any) -> str | None:
+    """What is no truth value."""
+    for part in FROZEN:
+        if value[part] is not None and not isinstance(value[part], bool):
+            return f'give `True` or `False` for "{part}"; yours is {described(value[part])}.'
+    return None
 
 
 REPEATS = '''
@@ -182,8 +205,33 @@ WRONG_REPEATS: list[tuple[Sequence[str], str, list[tuple[str, str]]]] = [
     ([AUGMENTATION], PLACES, [(ALIGNED, "")]),
     (
         FROZEN,
-        "only the first batch is compared, and the second epoch differs later.",
+        "the second epoch differs only at its end. How far does your comparison go?",
         [("in dataset]", "in list(dataset)[:1]]")],
+    ),
+    (
+        [AUGMENTATION],
+        "here both epochs are one pass, in which random numbers go on. Each epoch of `fit` begins a new pass. What "
+        "begins your second one?",
+        [
+            (
+                "for _ in range(2):\n",
+                "whole = list(dataset.repeat(2))\n"
+                "    for epoch in (whole[: len(whole) // 2], whole[len(whole) // 2 :]):\n",
+            ),
+            ("in dataset]", "in epoch]"),
+        ],
+    ),
+    (
+        [ORDER],
+        "batches that begin alike, or hold the same numbers, can have another order. What is compared inside a batch?",
+        [
+            (IN_ORDER, "np.array_equal(*firsts)"),
+            ("passes = []\n", "passes, firsts = [], []\n"),
+            (
+                "        passes.append",
+                "        firsts.append([numbers[0] for _, numbers in batches])\n        passes.append",
+            ),
+        ],
     ),
     (
         [ORDER],
@@ -202,6 +250,16 @@ WRONG_REPEATS: list[tuple[Sequence[str], str, list[tuple[str, str]]]] = [
     ),
     (
         [AUGMENTATION],
+        "a flipped image has the same values in other places, and the same sum. What must be equal in each place?",
+        [(IN_IMAGES, "np.array_equal(images.sum(axis=1), images_again.sum(axis=1))")],
+    ),
+    (
+        [AUGMENTATION],
+        "that some values are equal is not enough. Which values of which images must be?",
+        [(IN_IMAGES, "np.array_equal(images[:, 0], images_again[:, 0])")],
+    ),
+    (
+        [AUGMENTATION],
         "one image that repeats can be chance. Do all images repeat?",
         [(IN_IMAGES, "(images == images_again).all(axis=1).any()")],
     ),
@@ -216,10 +274,11 @@ REPEATED = ByPrograms(
     all_passes,
     said=lambda case: "",
     parts=FROZEN,
+    form=form_of_repeats,
     observe=lambda answer, case: answer.inside(observe.watch_repeats, *case),
     otherwise={
         ORDER: "compare the numbers of two passes, in their order.",
-        AUGMENTATION: "compare the images of two passes, each with the one of the same number.",
+        AUGMENTATION: "all values of all images must be equal, each image with the one of the same number.",
     },
     praise=lambda cases: f"{len(cases)} pipelines, some of which repeat nearly.",
     mistakes=[
@@ -253,11 +312,14 @@ def plan(steps: int, every: int, python: int, graph: int) -> dict[str, float]:
 
 
 def settings(generator: np.random.Generator) -> list[tuple[int, int, int, int]]:
-    """In the middle, at the limit of 5 %, below it, where no number is enough, where one is, and with fast steps."""
+    """In the middle, above 5 %, below it, where no number is enough, where one is, and with fast steps.
+
+    No share is 5 % exactly: there the rounding of the answer's own formula would decide.
+    """
     graph = 19 * int(generator.integers(20, 60))
     return [
         (int(generator.integers(20, 40)) * 12 + 7, 60, 103 * graph // 190, graph),
-        (4 * 73, 48, 12 * graph // 19, graph),
+        (4 * 73, 48, 12 * graph // 19 + graph // 100 + 1, graph),
         (4 * 71, 48, 12 * graph // 19 - graph // 100 - 1, graph),
         (205, 10, 30 * graph, graph),
         (180, 20, graph // 38, graph),
@@ -271,7 +333,8 @@ def other_numbers(steps: int, every: int, python: int, graph: int) -> dict[str, 
     divisors = [k for k in range(1, every + 1) if every % k == 0]
     return {
         "enough": max(enough, 1),
-        "strict": next((k for k in divisors if 20 * python < python + k * graph), every),
+        "of_epoch": next((k for k in range(1, steps + 1) if steps % k == 0 and 19 * python <= k * graph), every),
+        "or_one": next((k for k in divisors if 20 * python <= python + k * graph), 1),
         "largest": max([k for k in divisors if 20 * python > python + k * graph], default=1),
         "of_steps": next((k for k in divisors if 20 * python <= k * graph), every),
         "of_both": next((k for k in divisors if steps % k == 0 and 20 * python <= python + k * graph), every),
@@ -282,7 +345,8 @@ def other_numbers(steps: int, every: int, python: int, graph: int) -> dict[str, 
 PLAN_FORMULAS = {
     TOGETHER: {
         "enough": "the callback must see every {every} steps: which numbers of steps end exactly there?",
-        "strict": "a share of exactly 5 % is allowed.",
+        "of_epoch": "that divides the {steps} steps of the epoch. After how many steps must the callback run?",
+        "or_one": "no number that divides {every} is enough here. Which one does the text ask for then?",
         "of_steps": "5 % of what? The time of an execution is that of Python and of its steps together.",
         "of_both": "an epoch may end with a shorter execution. What else must the number divide?",
         "every": "Python's share is small enough with fewer steps, too: the smallest such number is asked for.",
@@ -298,6 +362,7 @@ PLAN_FORMULAS = {
     },
     SECONDS: {
         "seconds_per_epoch * 1e6": "this is in microseconds.",
+        "seconds_per_epoch * 1e3": "this is in milliseconds.",
         "steps * (python + graph) / 1e6": "that is the time with one step per execution.",
         "(python + steps * graph) / 1e6": "Python is paid once in each execution, not once in an epoch.",
         "executions_per_epoch * (python + steps_per_execution * graph) / 1e6": (
@@ -309,6 +374,9 @@ PLAN_FORMULAS = {
         "1 / times_as_fast": "that is below 1: which time is divided by which?",
         "steps_per_execution": "only Python's part becomes smaller; the steps take as long as before.",
         "steps * (python + graph) / 1e6 - seconds_per_epoch": "that is a difference of seconds, not a factor.",
+        "steps_per_execution * (python + graph) / (python + steps_per_execution * graph)": (
+            "that is the factor of a full execution. How long is the last one of an epoch?"
+        ),
         "(python + graph) / graph": "that would be the factor if Python took no time at all.",
     },
 }

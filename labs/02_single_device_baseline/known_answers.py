@@ -44,20 +44,40 @@ def by_number(dataset):
 
 @ANSWERS.right("train")
 def one_dataset_without_end(records, decode, augment, model, batch, together, epochs):
-    model.compile("adam", steps_per_execution=together)
-    images = records.map(decode).cache().shuffle(1000).batch(batch).map(augment).repeat()
+    model.compile(tf.keras.optimizers.SGD(), tf.keras.losses.MeanSquaredError(), steps_per_execution=together)
+    images = records.map(decode).cache().shuffle(5000).batch(batch).map(augment).repeat()
     steps = int(np.ceil(len(records) / batch))
     model.fit(images.prefetch(1), epochs=epochs, steps_per_epoch=steps, verbose=0)
 
 
 @ANSWERS.right("train")
 def decoded_first(records, decode, augment, model, batch, together, epochs):
-    model.compile("adam", steps_per_execution=together)
+    model.compile("SGD", tf.keras.losses.mean_squared_error, steps_per_execution=together)
     images, labels = (tf.stack(field) for field in zip(*records.map(decode), strict=True))
     images = tf.data.Dataset.from_tensor_slices((images, labels)).shuffle(len(images))
     images = images.batch(batch).map(augment).prefetch(1)
     for _ in range(epochs):
         model.fit(images, verbose=0)
+
+
+@ANSWERS.wrong("train", "the learning rate is not that of `slow`")
+def with_another_rate(records, decode, augment, model, batch, together, epochs):
+    model.compile(tf.keras.optimizers.SGD(0.01 * together), "mse", steps_per_execution=together)
+    images = records.map(decode).cache().shuffle(len(records)).batch(batch).map(augment).prefetch(1)
+    model.fit(images, epochs=epochs, verbose=0)
+
+
+@ANSWERS.wrong("train", "has no momentum")
+def with_momentum(records, decode, augment, model, batch, together, epochs):
+    model.compile(tf.keras.optimizers.SGD(momentum=0.9), "mse", steps_per_execution=together)
+    images = records.map(decode).cache().shuffle(len(records)).batch(batch).map(augment).prefetch(1)
+    model.fit(images, epochs=epochs, verbose=0)
+
+
+@ANSWERS.wrong("repeats", 'give `True` or `False` for "order"')
+def as_tensors(dataset):
+    said = by_number(dataset)
+    return {name: tf.constant(value) for name, value in said.items()}
 
 
 SOLUTIONS = {name: solution_with("02", name, tf=tf, np=np) for name in NAMES}

@@ -11,7 +11,7 @@
 #
 # **Goal.** Order a pipeline, find what a cache has frozen, choose the steps per execution, and make a slow training fast.
 #
-# **Time.** 40 minutes.
+# **Time.** 45 minutes.
 #
 # **Before this.** [Chapter 02](../../notebooks/02_single_device_baseline.ipynb).
 #
@@ -60,12 +60,12 @@ lab.points("mixed_batches")
 # ## 2. What the second epoch repeats
 #
 # A frozen augmentation gives no error: the training only overfits earlier. So write a tool that finds it. `dataset`
-# gives batches: pairs of images, an array with one row per image, and their numbers in the data set. Like `fit`, begin
-# a new pass through `dataset` for each epoch.
+# gives batches: pairs of images, an array with one row per image, and their numbers in the data set. Begin a new pass
+# for each epoch, as `for … in dataset` does; `repeat(2)` is one pass, with other random numbers.
 #
-# Target: a dictionary of two truth values, half of the points each. *order* says whether the second epoch has the
-# images in the same order as the first; *augmentation* says whether every image has the same values as in the first
-# epoch, wherever it comes.
+# Target: a dictionary with `True` or `False` for each name, half of the points each. *order* says whether the second
+# epoch has the images in the same order as the first; *augmentation* says whether every image has the same values as in
+# the first epoch, wherever it comes.
 
 
 # %% nbgrader={"grade": false, "grade_id": "repeats", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -124,8 +124,8 @@ pipelines = {
 #
 # One execution makes several steps: Python's part, `python` microseconds, is paid once for all of them, and each step
 # takes `graph` microseconds more. A callback has to run after exactly every `every` steps, and callbacks run only
-# between executions, so the steps per execution must divide `every`. If an epoch has steps left over, its last execution
-# is shorter.
+# between executions, so the steps per execution must divide `every`. `every` need not divide `steps`: if an epoch has
+# steps left over, its last execution is shorter.
 #
 # Target, a quarter of the points each:
 #
@@ -182,10 +182,11 @@ def slow(records, decode, augment, model, batch, together, epochs):
 
 
 # %% [markdown]
-# Write it again, fast. Use `model.compile` and `model.fit`. What the model learns must stay as good: every epoch has
-# every image once, in a new order, in batches of `batch`. To see what `slow` does, let the check count it: `train = slow`.
+# Write it again, fast. Use `model.compile` and `model.fit`, with the optimizer and loss of `slow`, without `jit_compile`.
+# What the model learns must stay as good: every epoch has every image once, in a new order, in batches of `batch`. To see
+# what `slow` does, let the check count it: `train = slow`.
 #
-# Target, a quarter of the points each, all only if the *images* come as they should:
+# Target, a quarter of the points each, all only if the *images* come as they should, and the training is that of `slow`:
 #
 # - *decoding*: each record is decoded once in the whole training.
 # - *augmentation*: a new one in each epoch, by one call for each batch.

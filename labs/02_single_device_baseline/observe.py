@@ -15,8 +15,8 @@ from distlab.labs.plain_data import Array, Plain
 from distlab.labs.student_programs import written
 
 Namespace = Mapping[str, Any]
-Pass = Sequence[tuple[int, float]]
-"""The numbers of the images in the order of one epoch, each with what the augmentation has added."""
+Pass = Sequence[tuple[int, float, float]]
+"""The images in the order of one epoch: the number of each, and its two values."""
 
 
 def watch_batches(namespace: Namespace, count: int, batch: int, epochs: int) -> Plain:
@@ -37,8 +37,11 @@ def watch_batches(namespace: Namespace, count: int, batch: int, epochs: int) -> 
     return [array.tolist() for array in numbers]
 
 
-def watch_repeats(namespace: Namespace, batch: int, passes: Sequence[Pass]) -> Plain:
-    """What `repeats(dataset)` says of a dataset whose passes are these in turn."""
+def watch_repeats(namespace: Namespace, batch: int, passes: Sequence[Pass], is_noisy: bool) -> Plain:
+    """What `repeats(dataset)` says of a dataset whose passes are these in turn.
+
+    is_noisy: random numbers are added to the images, which begin anew in each pass, but not in `repeat`.
+    """
     repeats = written(namespace, "repeats")
     if repeats is None:
         return None
@@ -49,27 +52,34 @@ def watch_repeats(namespace: Namespace, batch: int, passes: Sequence[Pass]) -> P
         begun.append(1)
         for start in range(0, len(epoch), batch):
             part = np.array(epoch[start : start + batch], np.float32)
-            yield part, part[:, 0].astype(np.int64)
+            yield part[:, 1:], part[:, 0].astype(np.int64)
 
     tf = namespace.get("tf")
     if tf is None:
-        return repeats(_dataset_class(namespace)(batches))
+        from lab_02.fake_pipelines import Noisy
+
+        plain = _dataset_class(namespace)(batches)
+        return repeats(Noisy(plain) if is_noisy else plain)
     specification = tf.TensorSpec((None, 2), tf.float32), tf.TensorSpec((None,), tf.int64)
-    return repeats(tf.data.Dataset.from_generator(batches, output_signature=specification))
+    dataset = tf.data.Dataset.from_generator(batches, output_signature=specification)
+    if is_noisy:
+        dataset = dataset.map(lambda images, numbers: (images + tf.random.uniform(tf.shape(images), seed=1), numbers))
+    return repeats(dataset)
 
 
 @dataclass
 class Seen:
     """What happened while a program trained.
 
-    chain: the transformations of what it trained on, the last one first.  steps: by step the images' numbers, what the
-    augmentation has added to each, and the labels.
+    compiled: by call of `fit` the options of `compile`.  chain: the transformations of what it trained on, the last one
+    first.  steps: by step the images' numbers, what the augmentation has added to each, and the labels.
     """
 
     decoded: int = 0
     augmented: int = 0
     augments_images: bool = False
     executions: int = 0
+    compiled: list[dict[str, Any]] = field(default_factory=list)
     chain: list[str] = field(default_factory=list)
     steps: list[list[list[int]]] = field(default_factory=list)
 
@@ -104,8 +114,9 @@ class Watch:
         """An execution."""
         self.seen.executions += 1
 
-    def fitted(self, dataset: Any) -> None:
+    def fitted(self, dataset: Any, compiled: dict[str, Any]) -> None:
         """The transformations of what is trained on, the last one first, without those that prepare nothing."""
+        self.seen.compiled.append(compiled)
         chain = []
         while dataset is not None:
             chain.append(getattr(dataset, "name", type(dataset).__name__).lower())
@@ -156,9 +167,17 @@ def _train_with(tf: Any, train: Any, watch: Watch, count: int, *numbers: int) ->
             tf.numpy_function(watch.note, list(data[:2]), [])
             return {"loss": tf.constant(0.0)}
 
+        def compile(self, *arguments: Any, jit_compile: bool = False, **options: Any) -> None:
+            self._with_xla = bool(jit_compile)  # only kept: XLA has no place for Python functions that count
+            super().compile(*arguments, **options)
+
         def fit(self, x: Any = None, *arguments: Any, **options: Any) -> Any:
-            watch.fitted(x)
+            if self.optimizer is not None:
+                watch.fitted(x, {**_compiled(tf, self), "XLA": self._with_xla})
             return super().fit(x, *arguments, **options)
+
+        def train_on_batch(self, x: Any, y: Any = None, *arguments: Any, **options: Any) -> None:
+            watch.note(np.asarray(x), np.asarray(y))
 
     callbacks = tf.keras.callbacks.CallbackList
     end = callbacks.on_train_batch_end
@@ -170,6 +189,19 @@ def _train_with(tf: Any, train: Any, watch: Watch, count: int, *numbers: int) ->
     records = tf.data.Dataset.range(count).with_options(as_written)
     with mock.patch.object(callbacks, "on_train_batch_end", ended):
         train(records, decode, augment, Model(), *numbers)
+
+
+def _compiled(tf: Any, model: Any) -> dict[str, Any]:
+    """The optimizer and the loss of a model; a rate that is no number is given as -1."""
+    options, loss = model.optimizer.get_config(), model.loss
+    loss = tf.keras.losses.get(loss) if isinstance(loss, str) else loss
+    rate = options.get("learning_rate")
+    return {
+        "optimizer": type(model.optimizer).__name__.lower(),
+        "rate": -1.0 if rate is None or isinstance(rate, dict) else float(rate),
+        "momentum": float(options.get("momentum", 0)),
+        "loss": getattr(loss, "__name__", type(loss).__name__).replace("_", "").lower(),
+    }
 
 
 def _dataset_class(namespace: Namespace) -> Any:

@@ -20,14 +20,29 @@ def by_fractions(steps, every, python, graph):
     return dict(zip(PLAN, (together, executions, seconds, steps * (python + graph) / seconds / 10**6), strict=True))
 
 
-def test_a_right_plan_in_another_style_gets_full_marks():
+def by_the_share_of_the_steps(steps, every, python, graph):
+    divisors = [k for k in range(1, every + 1) if every % k == 0]
+    together = next((k for k in divisors if 1 - k * graph / (python + k * graph) <= 0.05), every)
+    executions = math.ceil(steps / together)
+    seconds = (executions * python + steps * graph) * 1e-6
+    return dict(zip(PLAN, (together, executions, seconds, steps * (python + graph) * 1e-6 / seconds), strict=True))
+
+
+@pytest.mark.parametrize("plan", [by_fractions, by_the_share_of_the_steps])
+def test_a_right_plan_in_another_style_gets_full_marks(plan):
     for seed in SEEDS:
-        assert_right(verdict_on(LAB, "plan", {"plan": by_fractions}, seed))
+        assert_right(verdict_on(LAB, "plan", {"plan": plan}, seed))
+
+
+@pytest.mark.parametrize("value", [1, "True"])
+def test_what_is_no_truth_value_is_named(value):
+    verdict = verdict_on(LAB, "repeats", {"repeats": lambda dataset: {"order": value, "augmentation": value}})
+    assert verdict.text.startswith('give `True` or `False` for "order"')
 
 
 def test_a_training_in_executions_that_are_too_long_hears_of_the_callback():
     def train(records, decode, augment, model, batch, together, epochs):
-        model.compile(steps_per_execution=99)
+        model.compile("sgd", "mse", steps_per_execution=99)
         images = records.map(decode).cache().shuffle(len(records)).batch(batch).map(augment).prefetch(1)
         model.fit(images, epochs=epochs)
 

@@ -24,6 +24,11 @@ SURVIVORS: dict[tuple[str, str], dict[str, str]] = {
             "no number above `every` divides it, and it is taken where none of the others is enough"
         )
         for end in ("- 1", "+ 2", "+ 0")
+    }
+    | {
+        "fitting = [together for together in divisors if 20 * python < python + together * graph]": (
+            "no share is 5 % exactly, where the rounding of other formulas would decide"
+        )
     },
     ("02", "train"): {
         f"model.fit(batches.prefetch(tf.data.AUTOTUNE), epochs=epochs, verbose={number})": "it only prints"
