@@ -477,6 +477,8 @@ def faults(case: Trained, called: Mapping[str, list[str]], left: Mapping[str, Fi
                     "does nobody else have?"
                 )
     for name, own in left.items():
+        if own.deletes:
+            yield f"{name} deletes what others have put into the shared folder"
         if own.temporary:
             yield f"{name} leaves files in the folder for temporary files"
         if own.elsewhere:
@@ -627,6 +629,15 @@ SAVING = ByPrograms(
                 then=lambda worker, folder: (folder / "spare.keras").unlink(missing_ok=True),
             ),
         ),
+        Mistake(SAYS_ALL, saving(lambda worker, folder: folder if CHIEF(worker) else folder.with_name("own"))),
+        Mistake(
+            SAYS_ALL,
+            saving(
+                lambda worker, folder: folder if CHIEF(worker) else folder / "own",
+                then=lambda worker, folder: [file.unlink() for file in folder.glob("own/*")],
+            ),
+        ),
+        Mistake(SAYS_ALL, saving(then=lambda worker, folder: None if CHIEF(worker) else shutil.rmtree(folder))),
         Mistake(SAYS_ALL, saving(then=of_chief(lambda folder: (folder / "done").touch()))),
         Mistake(SAYS_ALL, saving(then=of_chief(two_decimals))),
         Mistake(SAYS_ALL, saving(then=of_chief(rewrites("{:.1%}")))),

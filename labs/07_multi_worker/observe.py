@@ -230,14 +230,16 @@ class FakeMetric:
 class FilesLeft:
     """What one worker left: in the shared folder (relative path to text), in that for temporary files, elsewhere.
 
-    The first two folders are the worker's own, so that every file in them is its work. `written` are the paths to which
-    it saved the model, also those that are gone, as `name_for_all` has them.
+    The first two folders are the worker's own, so that every file in them is its work, but for one in the shared
+    folder: `deletes` says whether it is gone. An empty folder is a name that ends with a slash. `written` are the paths
+    to which the worker saved the model, also those that are gone, as `name_for_all` has them.
     """
 
     folder: dict[str, str]
     temporary: list[str]
     elsewhere: list[str]
     written: list[str]
+    deletes: bool
 
 
 def call_save(
@@ -251,16 +253,20 @@ def call_save(
     home = Path(tempfile.mkdtemp())
     folder, temporary = home / "saved", home / "temporary"
     folder.mkdir()
+    (of_others := folder / "of_others").touch()
     temporary.mkdir()
     try:
         tempfile.tempdir = str(temporary)
         save(Worker(cluster, task_type, index), model, FakeMetric(ask), folder)
         written = [Path(os.path.normpath(path)) for path in model.saved_to]
+        deletes = not of_others.exists()
+        of_others.unlink(missing_ok=True)
         left = FilesLeft(
             files(folder),
             sorted(path.name for path in temporary.iterdir()),
             [str(path) for path in written if not path.is_relative_to(home) and path.exists()],
             [name_for_all(path, folder, temporary) for path in written],
+            deletes,
         )
         return asdict(left)
     finally:
@@ -274,10 +280,19 @@ def name_for_all(path: Path, folder: Path, temporary: Path) -> str:
     """The path as it is on a machine on which all workers run, with one folder for temporary files."""
     if path.is_relative_to(temporary):
         return f"{path.relative_to(temporary).as_posix()} in the folder for temporary files"
-    return path.relative_to(folder).as_posix() if path.is_relative_to(folder) else str(path)
+    if path.is_relative_to(folder):
+        return path.relative_to(folder).as_posix()
+    is_beside = path.is_relative_to(folder.parent)
+    return f"{path.relative_to(folder.parent).as_posix()} next to the shared folder" if is_beside else str(path)
 
 
 def files(folder: Path) -> dict[str, str]:
-    """The text of every file below a folder, by its relative path."""
-    found = sorted(path for path in folder.rglob("*") if path.is_file())
-    return {path.relative_to(folder).as_posix(): path.read_text(errors="replace")[:1000] for path in found}
+    """The text of every file below a folder, by its relative path; empty folders too."""
+    texts = {}
+    for path in sorted(folder.rglob("*")):
+        name = path.relative_to(folder).as_posix()
+        if path.is_file():
+            texts[name] = path.read_text(errors="replace")[:1000]
+        elif not any(path.iterdir()):
+            texts[f"{name}/"] = ""
+    return texts
