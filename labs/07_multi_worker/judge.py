@@ -36,9 +36,9 @@ def clusters(generator: np.random.Generator) -> list[Cluster]:
         {"worker": addresses("node", int(generator.integers(3, 5)))},
         {"chief": addresses("head", 1), "worker": addresses("node", int(generator.integers(2, 4)))},
         {"chief": addresses("head", 1), "worker": addresses("node", 2), "ps": addresses("store", 2)},
-        {"worker": addresses("node", 2), "ps": addresses("store", 1)},
+        {"worker": addresses("node", 2)[::-1], "ps": addresses("store", 1)},
         {"ps": addresses("store", 2), "worker": addresses("node", 2), "chief": addresses("head", 1)},
-        {"ps": addresses("store", 1), "worker": addresses("node", 3)},
+        {"ps": addresses("store", 1), "worker": addresses("node", 3)[::-1]},
     ]
 
 
