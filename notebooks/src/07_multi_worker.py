@@ -79,7 +79,7 @@ programs.show(PROGRAMS / "minimal.py")
 #
 # In a notebook `launch.tensorflow` does all this. It chooses free ports, and ends *all* workers if one fails.
 
-# %% tags=["varies", "slide-output"]
+# %% tags=["varies"]
 run = launch.tensorflow(PROGRAMS / "minimal.py", workers=team, **quiet)
 for name, output in sorted(run.output.items()):
     print(f"{name}: {output}")
@@ -273,7 +273,7 @@ programs.show(PROGRAMS / "feed.py", "with_policy", "own_data")
 #
 # **Predict.** Which of the 32 numbers does worker 1 get under each policy? And if the function forgets `shard`?
 
-# %% tags=["slide-output"]
+# %%
 FILES, PER_FILE = 8, 4
 files = [saved / f"numbers-{file}.tfrecord" for file in range(FILES)]
 for file, path in enumerate(files):
@@ -334,7 +334,7 @@ draw.show(draw.seen(cases, FILES, PER_FILE), text)
 # 4. The batch size does not decide which worker reads what.
 # </details>
 
-# %% [markdown] tags=["slide-text"]
+# %% [markdown]
 # ## 5. A custom loop, and who is chief
 #
 # The custom loop is the one of [chapter 04](04_custom_training_loop.ipynb): the scope, `strategy.run`, and the *global*
