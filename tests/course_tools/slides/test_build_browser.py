@@ -109,7 +109,8 @@ def test_a_deck_fits_the_screen_and_can_be_given(browser: Browser, decks: Path, 
 
 def test_the_speaker_has_a_window_with_the_notes(browser: Browser, decks: Path) -> None:
     page, _ = opened(browser, decks / f"{NAMES[3]}.html")
-    page.evaluate("Reveal.slide(3)")
+    prediction = [slide["kind"] for slide in page.evaluate(MEASURE)].index("predict")
+    page.evaluate(f"Reveal.slide({prediction})")
     with page.expect_popup() as popup:
         page.keyboard.press("s")
     notes = popup.value.locator(".speaker-controls-notes .value")
