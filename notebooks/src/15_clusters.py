@@ -86,7 +86,7 @@ login.run("srun --nodes=3 --label hostname | sort")
 #
 # **Predict.** The first command is a plain `hostname`. Which host does it name?
 
-# %% tags=["varies"]
+# %%
 login.run("salloc --quiet --nodes=2 bash -c 'hostname; srun hostname | sort'")
 
 # %% [markdown]
@@ -204,7 +204,7 @@ login.run(f"grep 'local rank' gpus-horovod-{job}.out")
 # rank**, its number on the node: `gpus[hvd.local_rank()]`. Rank 9 has local rank 1; by its rank it would look for GPU
 # 9, and there are only 0 to 7. Another option gives each task its own:
 
-# %% tags=["varies", "slide-output"]
+# %% tags=["slide-output"]
 ask = "bash -c 'echo local rank $SLURM_LOCALID, GPUs $CUDA_VISIBLE_DEVICES'"
 login.run(f"srun --nodes=2 --ntasks-per-node=8 --gpus-per-task=1 --label {ask} | sort -n")
 
