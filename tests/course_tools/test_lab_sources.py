@@ -64,7 +64,8 @@ def test_a_lab_that_is_handed_out_names_nothing_that_is_not_there(source: Path) 
     whole = lab_sources.convert(source)
     text = "\n".join(cell.source for cell in lab_sources.without_course(whole).cells)
     assert not any(mark in text for mark in (lab_sources.SOLUTION, "make check", "](../"))
-    assert all(words in text for words in ("**How it works.**", "**Before this.**", "otebook "))
+    assert all(words in text for words in ("**How it works.**", "**Before this.**"))
+    assert "otebook " in text or "hapter " in text
     length = len("".join(cell.source for cell in whole.cells))
     assert len(text) > 0.9 * length
 
@@ -203,7 +204,7 @@ def test_the_notebooks_of_a_lab_are_written_when_every_check_says_right_and_not_
 @pytest.mark.parametrize(
     ("before", "after", "said"),
     [
-        ("steps = 6", "steps = = 6", "the cell that begins with `steps = None` fails: SyntaxError: "),
+        ("steps = 6", "steps = = 6", "the cell that begins with `steps = = 6` fails: SyntaxError: "),
         (
             ": ✔ right",
             ": ✘ not right yet: count\\nagain.",

@@ -40,7 +40,7 @@ def test_utilisation_has_a_row_with_the_values_of_each_device(cores: int, gpus: 
     columns = [*recorded.cores.T, *recorded.gpus.T]
     for axes, busy in zip(figure.axes, columns, strict=True):
         (line,) = axes.lines
-        assert np.array_equal(line.get_xdata(), recorded.seconds)
-        assert np.array_equal(line.get_ydata(), busy)
+        assert np.array_equal(line.get_xdata(), [0.0, *recorded.seconds])  # a sample is the mean since the one before
+        assert np.array_equal(line.get_ydata()[1:], busy)
         assert axes.get_ylim() == (0, 105)
     assert "seconds" in figure.axes[-1].get_xlabel()

@@ -48,6 +48,9 @@ def _cells(number: str, solved: bool) -> dict[str, str]:
 
 
 def _shows(text: str) -> bool:
-    """Whether a cell only shows something, or starts programs."""
+    """Whether a cell only shows something, starts programs, or fixes TensorFlow's devices."""
     lines = text.splitlines()
-    return any(line.startswith(("print(", "for ", "programs.", "!", "file = ", "untrained", "# !")) for line in lines)
+    return any(
+        line.startswith(("print(", "for ", "programs.", "!", "file = ", "untrained", "# !", "strategy = "))
+        for line in lines
+    )
