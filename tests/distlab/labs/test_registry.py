@@ -4,10 +4,16 @@ import pytest
 from IPython.core.interactiveshell import InteractiveShell
 
 from distlab import labs
-from distlab.labs import OpenLab, Picture, right, wrong
+from distlab.labs import OpenLab, Picture, registry, right, wrong
 from distlab.labs.lab import Exercise, Lab, NoSuchExercise
 from distlab.labs.registry import NotRightYet
 from tests.distlab.labs import sample_lab
+
+
+@pytest.fixture(autouse=True)
+def no_notebook(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Verdicts are printed, although another test may have started a kernel in this process."""
+    monkeypatch.setattr(registry, "_shell", lambda: None)
 
 
 def test_a_check_prints_its_verdict_and_nothing_else(capsys: pytest.CaptureFixture[str]) -> None:
