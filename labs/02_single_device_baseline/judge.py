@@ -156,7 +156,7 @@ def drawn_passes(generator: np.random.Generator, *, order: str, augmentation: st
 
 
 def all_passes(generator: np.random.Generator) -> list[Passes]:
-    """Random numbers that begin anew in each pass, so that all repeats; then what does not, or only nearly."""
+    """Random numbers that start again in each pass, so that all repeats; then what does not, or only nearly."""
     kinds = [("new", "same"), ("new", "new"), ("same", "flipped"), ("same", "moved"), ("new", "new at the end")]
     kinds += [("new at the end", "same"), ("same", "new at the end")]
     drawn = [drawn_passes(generator, order=order, augmentation=augmentation) for order, augmentation in kinds]

@@ -40,7 +40,7 @@ def watch_batches(namespace: Namespace, count: int, batch: int, epochs: int) -> 
 def watch_repeats(namespace: Namespace, batch: int, passes: Sequence[Pass], is_noisy: bool) -> Plain:
     """What `repeats(dataset)` says of a dataset whose passes are these in turn.
 
-    is_noisy: random numbers are added to the images, which begin anew in each pass, but not in `repeat`.
+    is_noisy: random numbers are added to the images, which start again in each pass, but not in `repeat`.
     """
     repeats = written(namespace, "repeats")
     if repeats is None:
