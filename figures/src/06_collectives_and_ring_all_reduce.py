@@ -4,7 +4,6 @@ Their contents come from runs on the virtual cluster.
 Run it from anywhere: python figures/src/06_collectives_and_ring_all_reduce.py
 """
 
-import re
 import sys
 from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass
@@ -211,23 +210,6 @@ def _signed(value: float) -> str:
     return f"{value:g}".replace("-", "−")
 
 
-ENLARGED = 1.25  # half a run is narrow, and the strip's smallest text has 6.5 points
-
-
-def ring_steps(folder: Path) -> None:
-    """The first half of the ring all-reduce as a step strip, shown larger than it was drawn."""
-    traced = draw.trace(collectives.ring_all_reduce, RANKS)
-    described = re.findall(r"Step \d+[^.]*\.", traced.describe())[: RANKS - 1]
-    title = "Reduce-scatter, the first half of the ring all-reduce: sums grow as they travel."
-    file = folder / "06_ring_reduce_scatter_steps.svg"
-    draw.save(traced.strip(range(RANKS)), file, " ".join([title, *described]))
-
-    def enlarged(size: re.Match[str]) -> str:
-        return f'{size[1]}="{ENLARGED * float(size[2]):.6f}pt"'
-
-    file.write_text(re.sub(r'(width|height)="([\d.]+)pt"', enlarged, file.read_text(), count=2))
-
-
 GRADIENTS, BACKWARD = 48, 125  # how many, and the microseconds of the backward pass for each
 BYTES, OVERLAP_RANKS = 50_000, 8
 NETWORK = Network(latency=5e-6, seconds_per_byte=1e-9)
@@ -275,7 +257,6 @@ def main(folder: Path = FOLDER) -> None:
     draw.apply_style()
     all_collectives(folder)
     gradient_reduction(folder)
-    ring_steps(folder)
     overlap(folder)
 
 
