@@ -114,7 +114,8 @@ def _bubblewrap(setting: Setting) -> list[str]:
 
 def _unshare(setting: Setting, root: str, inner: Sequence[str]) -> list[str]:
     """A shell, first in namespaces of its own, mounts what is seen below `root` and goes there for good."""
-    lines = ["umask 022", f"mount -t tmpfs -o size={setting.limits.disk},mode=755,nosuid tmpfs {root}", f"cd {root}"]
+    lines = ["PATH=$PATH:/usr/sbin:/sbin"]  # where Debian has chroot, which users' PATH lacks
+    lines += ["umask 022", f"mount -t tmpfs -o size={setting.limits.disk},mode=755,nosuid tmpfs {root}", f"cd {root}"]
     lines += [f"mkdir -p .{folder}" for folder in (*WRITABLE, "/proc", "/empty", "/sys/class/net")]
     lines += [f"chmod 1777 .{folder}" for folder in WRITABLE]
 

@@ -230,6 +230,7 @@ FORGERIES = {
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="jails are Linux's")
+@pytest.mark.usefixtures("isolated")
 @pytest.mark.parametrize(("number", "exercise", "answer"), FORGERIES.values(), ids=FORGERIES)
 def test_what_is_seen_beside_a_student_s_code_cannot_easily_be_forged(
     number: str, exercise: str, answer: str, root: Path, kind: Kind

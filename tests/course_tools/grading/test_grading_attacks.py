@@ -25,6 +25,7 @@ from tests.distlab.labs.sample_lab import points
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.skipif(sys.platform != "linux", reason="jails are Linux's"),
+    pytest.mark.usefixtures("isolated"),
 ]
 
 WRITES_BEFORE = "import os, socket\nfor n in range(3, 10):\n    try: os.write(n, {})\n    except OSError: pass\n"

@@ -161,6 +161,13 @@ def test_without_a_full_sandbox_grading_asks_first(monkeypatch: pytest.MonkeyPat
     assert kind is Kind.WEAK and "NOT blocked here: the network, the files" in said
 
 
+def test_a_path_without_the_administrator_s_programs_is_enough(kind: Kind, monkeypatch: pytest.MonkeyPatch) -> None:
+    if kind is not Kind.UTIL_LINUX:
+        pytest.skip("this machine's jail is another one")
+    monkeypatch.setenv("PATH", "/usr/local/bin:/usr/bin:/bin")  # an ordinary user's on Debian
+    assert protections.reached_in(Kind.UTIL_LINUX) == []
+
+
 LIMITED = {
     "while True: pass": "did not end",
     "import os\nwhile True:\n    try: os.fork()\n    except OSError: pass": "processes|memory",
