@@ -18,6 +18,8 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
+import numpy as np
+
 from distlab.labs.plain_data import Plain
 
 Ask = Callable[[str], Plain]
@@ -132,8 +134,9 @@ def call_start(namespace: Mapping[str, Any], cluster: dict[str, list[str]], code
             started.keeps &= kept == "kept"
         for file in folder.glob("weight of *"):
             started.weights[file.name.removeprefix("weight of ")] = float(file.read_text())
-    if isinstance(started.codes, (list, tuple)):
-        started.codes = [code if isinstance(code, int | None) else type(code).__name__ for code in started.codes]
+    if isinstance(started.codes, (list, tuple, np.ndarray)):
+        codes = [code.item() if isinstance(code, np.integer) else code for code in started.codes]
+        started.codes = [code if isinstance(code, int | None) else type(code).__name__ for code in codes]
     elif started.codes is not None:
         started.codes = type(started.codes).__name__
     return asdict(started)
