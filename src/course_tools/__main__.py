@@ -73,7 +73,15 @@ COMMANDS: Mapping[str, Mapping[str, tuple[str, str]]] = {
             "distlab.costs.printed:print_prediction",
             "Step time and efficiency on a cluster, by formula.\n\n"
             "Of synchronous data-parallel training; step time and memory of transformers on tensor × pipeline × data "
-            "ranks.",
+            "ranks. Your own network and machine are files:\n\n"
+            "    # network.toml                        # machine.toml\n"
+            '    batch = 64                            like = "dgx-a100"\n'
+            "    images_per_second = 450               ranks_per_host = 4\n"
+            "    [[layers]]                            [between]\n"
+            '    name = "convolution 1"                latency = 9.6e-6\n'
+            "    parameters = 9408                     gigabits_per_second = 100\n"
+            "    flops = 236e6\n\n"
+            "    distlab predict --model network.toml --hardware machine.toml --ranks 1..64",
         ),
         "measure": (
             "distlab.costs.measured.measure:measure_cluster",

@@ -10,8 +10,10 @@ from distlab.costs.measured import report as measured_report
 from distlab.costs.measured.measurement import read
 from distlab.costs.measured.prediction import predict_measured
 from distlab.costs.prediction.data_parallel import predict
+from distlab.costs.prediction.hardware import Hardware
 from distlab.costs.prediction.model_parallel import Split, predict_split
-from distlab.costs.prediction.networks import MODELS
+from distlab.costs.prediction.networks import MODELS, Measurement, Model
+from distlab.costs.prediction.own_files import own_machine, own_network
 from distlab.costs.prediction.report import as_json, as_table, ranks_in, splits_as_json, splits_as_table
 from distlab.costs.prediction.transformers import TRANSFORMERS
 from distlab.costs.published import efficiencies
@@ -51,8 +53,9 @@ def print_prediction(
     """Print a prediction. Raises WrongPrediction.
 
     Args:
-        model: A network of images or a transformer of docs/sources.md; by default resnet50.
-        hardware: A machine of docs/sources.md; by default bigbasin-ethernet50, for transformers selene.
+        model: A network of images or a transformer of docs/sources.md, or your own in a file; by default resnet50.
+        hardware: A machine of docs/sources.md or your own in a file; by default bigbasin-ethernet50, for transformers
+            selene.
         ranks: "8", "1,2,4" or by default "1..1024", of which its powers of two.
         algorithm: Of the all-reduce, such as ring or hierarchical; by default what the hardware's users ran.
         overlap: fusion, layers or none; by default fusion.
@@ -83,12 +86,12 @@ def print_prediction(
         elif published:
             text, unused = comparison_with_published(), named | of_images | of_transformers | of_measurements
         elif model in TRANSFORMERS:
-            text = _of_transformer(model, hardware or "selene", ranks, Split(**of_split), sequences, json)
+            text = _of_transformer(model, _machine(hardware or "selene"), ranks, Split(**of_split), sequences, json)
             unused = of_images | of_measurements
         else:
-            model = model or "resnet50"
-            require_name([*MODELS, *TRANSFORMERS], model, "model")
-            prediction = predict(model, hardware or "bigbasin-ethernet50", ranks_in(ranks or RANKS), **of_images)
+            network, speed = _network(model or "resnet50")
+            machine = _machine(hardware or "bigbasin-ethernet50")
+            prediction = predict(network, machine, ranks_in(ranks or RANKS), speed=speed, **of_images)
             text, unused = as_json(prediction) if json else as_table(prediction), of_transformers | of_measurements
     except ValueError as error:
         raise WrongPrediction(str(error)) from error
@@ -102,8 +105,19 @@ def _given(**options: Any) -> dict[str, Any]:
     return {name: value for name, value in options.items() if value is not None}
 
 
+def _network(name: str) -> tuple[str | Model, Measurement | None]:
+    if name.endswith(".toml"):
+        return own_network(Path(name))
+    require_name([*MODELS, *TRANSFORMERS], name, "model")
+    return name, None
+
+
+def _machine(name: str) -> str | Hardware:
+    return own_machine(Path(name)) if name.endswith(".toml") else name
+
+
 def _of_transformer(
-    model: str, hardware: str, ranks: str | None, split: Split, sequences: int | None, json: bool
+    model: str, hardware: str | Hardware, ranks: str | None, split: Split, sequences: int | None, json: bool
 ) -> str:
     """Without `ranks` of the usual numbers those that make whole replicas; of one replica where there are none."""
     counts = ranks_in(ranks or RANKS)

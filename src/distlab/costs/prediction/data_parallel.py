@@ -161,7 +161,8 @@ def _one_device(
     """Seconds of a step on one device, the batch, and where the speed is from."""
     if speed:
         batch = batch or speed.batch
-        kind = "second-hand" if speed.second_hand else "published"
+        published = "second-hand" if speed.second_hand else "published"
+        kind = published if speed is model.measured.get(hardware.name) else "given"
         source = f"{kind}: {speed.images_per_second:g} images/s, {speed.source}"
         return batch / speed.images_per_second, batch, source
     batch = batch or model.batch

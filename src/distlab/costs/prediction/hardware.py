@@ -53,25 +53,24 @@ class Hardware:
         return Link(self.inside.latency, inside), Link(self.between.latency, between + copying)
 
 
-def _hardware(file: Path) -> dict[str, Hardware]:
-    """The machines that a file describes, by name; one that is `like` another has its entries but for its own."""
-    content = tomllib.loads(file.read_text(encoding="utf-8"))
-    latencies, machines = content["latencies"], content["machines"]
-
-    def link(latency: float | str, gigabytes_per_second: float = 0, gigabits_per_second: float = 0) -> Link:
-        named = latencies["large_messages"] * latencies[latency] if isinstance(latency, str) else latency
-        return Link(named, 8e-9 / gigabits_per_second if gigabits_per_second else 1e-9 / gigabytes_per_second)
-
-    def machine(name: str, own: dict[str, Any]) -> Hardware:
-        entries = {**machines[own["like"]], **own} if "like" in own else dict(own)
-        entries.pop("like", None)
-        if images_per_second := entries.pop("resnet50", None):
-            entries["flops"] = images_per_second * MODELS["resnet50"].training_flops
-        inside, between = (link(**entries.pop(place)) for place in ("inside", "between"))
-        return Hardware(name=name, inside=inside, between=between, **entries)
-
-    return {name: machine(name, entries) for name, entries in machines.items()}
+_CONTENT = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
 
 
-HARDWARE = _hardware(Path(__file__).with_suffix(".toml"))
+def machine(name: str, own: dict[str, Any]) -> Hardware:
+    """The machine with these entries, as `hardware.toml` has them; one that is `like` another has its other ones."""
+    entries = {**(_CONTENT["machines"][own["like"]] if "like" in own else {}), **own}
+    entries.pop("like", None)
+    if images_per_second := entries.pop("resnet50", None):
+        entries["flops"] = images_per_second * MODELS["resnet50"].training_flops
+    inside, between = (_link(**entries.pop(place)) for place in ("inside", "between"))
+    return Hardware(name=name, inside=inside, between=between, **entries)
+
+
+def _link(latency: float | str, gigabytes_per_second: float = 0, gigabits_per_second: float = 0) -> Link:
+    latencies = _CONTENT["latencies"]
+    seconds = latencies["large_messages"] * latencies[latency] if isinstance(latency, str) else latency
+    return Link(seconds, 8e-9 / gigabits_per_second if gigabits_per_second else 1e-9 / gigabytes_per_second)
+
+
+HARDWARE = {name: machine(name, entries) for name, entries in _CONTENT["machines"].items()}
 """Every preset by its name."""
