@@ -1,4 +1,4 @@
-"""What other programs record: Horovod's timelines, MPI's calls, TensorFlow's traces and graphs.
+"""What other programs record: Horovod's timelines, MPI's calls, NCCL's tests, TensorFlow's traces and graphs.
 
 Each module reads the recordings of one program: begin with `horovod_timeline` or `mpi_profile`. It may import runtime.
 `messages` and `replicas` need TensorFlow and are imported only when they are used.
@@ -8,12 +8,12 @@ from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING
 
-from distlab.profiling import horovod_timeline, mpi_profile, tensorflow_trace
+from distlab.profiling import horovod_timeline, mpi_profile, mpi_reports, nccl_tests, tensorflow_trace
 
 if TYPE_CHECKING:
     from distlab.profiling import messages, replicas
 
-__all__ = ["horovod_timeline", "messages", "mpi_profile", "replicas", "tensorflow_trace"]
+__all__ = ["horovod_timeline", "messages", "mpi_profile", "mpi_reports", "nccl_tests", "replicas", "tensorflow_trace"]
 
 
 def __getattr__(name: str) -> ModuleType:

@@ -34,6 +34,17 @@ SURVIVORS: dict[tuple[str, str], dict[str, str]] = {
         f"model.fit(batches.prefetch(tf.data.AUTOTUNE), epochs=epochs, verbose={number})": "it only prints"
         for number in (1, -1)
     },
+    ("03", "mirrored"): {
+        f"model.compile(tf.keras.optimizers.SGD(rate {other}), loss)": "WarmUp sets the rate before every step"
+        for other in ("// replicas", "+ replicas", "* steps_per_epoch", "* epochs")
+    }
+    | {f"steps_per_epoch = math.ceil(len(train[{place}]) / batch_size)": LENGTH for place in (1, -1)}
+    | {
+        "history = model.fit(tf.data.Dataset.from_tensor_slices(train).batch(batch_size), epochs=epochs, "
+        "callbacks=[WarmUp(rate * replicas, steps_per_epoch)], validation_data=tf.data.Dataset."
+        f"from_tensor_slices(validation).batch(batch_size), verbose={number})": "it only prints"
+        for number in (1, -1)
+    },
     ("03", "diagnose"): {
         "if np.ptp(run['after'], axis=0).max() >= 1e-05:": COPIES_EQUAL,
         "if np.ptp(run['after'], axis=0).max() > 2e-05:": RELATIVE_TOO,
