@@ -14,7 +14,6 @@ pytestmark = [pytest.mark.slow]
 NEEDS_HOROVOD = pytest.mark.skipif(launch.horovod_problem() is not None, reason=str(launch.horovod_problem()))
 NEEDS_TORCH = pytest.mark.skipif(frameworks.problem("torch") is not None, reason=str(frameworks.problem("torch")))
 PROGRAMS = [
-    "notebooks/programs/07_multi_worker/train.py --ways loop --images 96",
     "notebooks/programs/09_horovod/train_serial.py --images 64",
     "notebooks/programs/14_other_frameworks/train_tensorflow.py START",
     pytest.param("notebooks/programs/14_other_frameworks/train_horovod.py START", marks=NEEDS_HOROVOD),

@@ -29,12 +29,7 @@ from pathlib import Path
 
 import numpy as np
 
-from distlab import (
-    cluster_spec,
-    data,
-    models,
-    saved_states,
-)  # before TensorFlow: it selects tf-keras
+from distlab import cluster_spec, data, models  # before TensorFlow: it selects tf-keras
 
 # isort: split
 import tensorflow as tf
@@ -64,11 +59,6 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--learning-rate", type=float, default=0.05)
     parser.add_argument("--seed", type=int, default=7)
     parser.add_argument("--folder", type=Path, help="where the chief saves, if anywhere")
-    parser.add_argument(
-        "--resume",
-        action="store_true",
-        help="the loop resumes from the newest checkpoint in --folder",
-    )
     parser.add_argument("--result", type=Path, help="JSON file that the chief writes")
     return parser.parse_args()
 
@@ -106,7 +96,6 @@ class Job:
         self.arrays = (np.arange(len(order)), images[order], labels[order])
         self.steps_per_epoch = len(order) // options.global_batch
         self.steps = options.epochs * self.steps_per_epoch
-        self.resumed: tf.train.Checkpoint | None = None  # what the loop goes on from
 
     def subfolder(self, name: str) -> Path | None:
         """A folder in --folder; None without it."""
@@ -153,40 +142,19 @@ def fit(job: Job) -> dict:
     return {"history": run.history, "seen": job.gathered(own_numbers).tolist()}
 
 
-def begin(job: Job) -> tf.train.Checkpoint:
-    """The loop's model and optimizer, and how many steps are done: none."""
+def loop(job: Job) -> dict:
+    """Train with a loop that divides the samples by hand; a checkpoint every ten steps."""
     with job.strategy.scope():
         model = models.cnn()
         optimizer = tf.keras.optimizers.SGD(job.options.learning_rate)
         optimizer.build(model.trainable_variables)
-    done = tf.Variable(0, dtype=tf.int64)
-    return tf.train.Checkpoint(model=model, optimizer=optimizer, done=done)
-
-
-def resume(job: Job) -> tf.train.Checkpoint:
-    """The same from the newest checkpoint; ends every worker if no step is left to do."""
-    state, saved = begin(job), job.options.folder / "checkpoints"
-    newest = saved_states.checkpoint(tf.train.latest_checkpoint(saved), saved, state)
-    state.restore(newest).assert_existing_objects_matched()
-    done = int(state.done)
-    if done >= job.steps:
-        print("All steps are done; --epochs can ask for more.", flush=True)
-        raise SystemExit(0)
-    print(f"the loop begins after step {done}", flush=True)
-    return state
-
-
-def loop(job: Job) -> dict:
-    """Train with a loop that divides the samples by hand; a checkpoint every ten steps."""
-    checkpoint = job.resumed or begin(job)
-    model, optimizer, done = checkpoint.model, checkpoint.optimizer, checkpoint.done
-    first_step = int(done)
+    checkpoint = tf.train.Checkpoint(model=model, optimizer=optimizer)
 
     def own_batches(context: tf.distribute.InputContext) -> tf.data.Dataset:
         samples = tf.data.Dataset.from_tensor_slices(job.arrays)
         samples = samples.shard(context.num_input_pipelines, context.input_pipeline_id)
         own_batch = context.get_per_replica_batch_size(job.options.global_batch)
-        return samples.repeat().batch(own_batch).skip(first_step)
+        return samples.repeat().batch(own_batch)
 
     def gradients(images: tf.Tensor, labels: tf.Tensor) -> tuple[tf.Tensor, list[tf.Tensor]]:
         with tf.GradientTape() as tape:
@@ -214,8 +182,8 @@ def loop(job: Job) -> dict:
     with place_to_save(job.subfolder("checkpoints"), job.is_chief) as place:
         manager = tf.train.CheckpointManager(checkpoint, str(place), max_to_keep=2)
         batches = job.strategy.distribute_datasets_from_function(own_batches)
-        steps = zip(range(first_step, job.steps), batches, strict=False)
-        for number, (numbers, images, labels) in steps:
+        for step_number, batch in zip(range(1, job.steps + 1), batches, strict=False):
+            numbers, images, labels = batch
             clocks = [(time.perf_counter(), time.process_time())]
             gradients_alone(images, labels)[1][-1].numpy()  # how long without the exchange?
             clocks.append((time.perf_counter(), time.process_time()))
@@ -225,12 +193,10 @@ def loop(job: Job) -> dict:
             own_numbers.append(numbers)
             # [gradient alone, whole step][elapsed, of processors]
             seconds.append(np.diff(clocks, axis=0).tolist())
-            done.assign(number + 1)
-            if int(done) % 10 == 0 or int(done) == job.steps:
-                manager.save(checkpoint_number=int(done))  # every worker calls
+            if step_number % 10 == 0 or step_number == job.steps:
+                manager.save(checkpoint_number=step_number)  # every worker calls
     own_losses = job.strategy.run(lambda: job.own(losses))
     return {
-        "first_step": first_step,
         "losses": job.strategy.reduce("SUM", own_losses, axis=None).numpy().tolist(),
         "seconds": seconds,
         "seen": job.gathered(job.own(own_numbers)).tolist(),
@@ -243,8 +209,6 @@ WAYS = {"fit": fit, "loop": loop}
 def main() -> None:
     """Train, and write the result."""
     options = parse()
-    if options.folder:  # every worker looks, before it waits for the others
-        saved_states.check_dataset(options.folder, options.dataset, resume=options.resume)
     job = Job(options)
     size = options.global_batch
     parts = f"{size // job.workers} of the {size} images of each step, {job.steps} steps"
@@ -253,10 +217,6 @@ def main() -> None:
         flush=True,
     )
     result = {"workers": job.workers, "steps_per_epoch": job.steps_per_epoch}
-    if options.folder and job.is_chief:
-        saved_states.of_dataset(options.folder, options.dataset, resume=options.resume)
-    if options.resume:
-        job.resumed = resume(job)  # before `fit` trains and saves
     for name in options.ways:
         tf.keras.utils.set_random_seed(options.seed)
         result[name] = WAYS[name](job)
