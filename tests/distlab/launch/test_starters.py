@@ -275,7 +275,7 @@ def test_torchrun_of_another_environment_gives_ranks_their_numbers(
     other = launched.folder / "other environment"
     other.mkdir()
     python = other / "python"
-    python.write_text(f'#!/bin/sh\nOTHER=yes exec {sys.executable} "$@"\n')
+    python.write_text(f'#!/bin/sh\nOTHER=yes exec "{sys.executable}" "$@"\n')
     python.chmod(0o755)
     (stand_ins / "torchrun").rename(other / "torchrun")
     acts = ["all=show:LOCAL_RANK,show:OTHER", "0=result"]
