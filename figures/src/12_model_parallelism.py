@@ -1,4 +1,4 @@
-"""The pictures of notebook 12: a pipeline and its schedule, a layer split by columns and by rows, an image in tiles.
+"""The pictures of notebook 12: a pipeline, its schedule, a split layer, split attention heads, an image in tiles.
 
 Schedule, products and borders come from runs on the virtual cluster.
 Run it from anywhere: python figures/src/12_model_parallelism.py
@@ -185,14 +185,16 @@ def tensor_split(folder: Path) -> None:
     )
 
 
-def _matrix(axes: Axes, left: float, middle: float, matrix: np.ndarray, owner: Owner, title: str) -> None:
+def _matrix(
+    axes: Axes, left: float, middle: float, matrix: np.ndarray, owner: Owner, title: str, side: float = CELL
+) -> None:
     """A matrix with its vertical middle at `middle`; `owner` says on which device each element is."""
-    top = middle + len(matrix) * CELL / 2
+    top = middle + len(matrix) * side / 2
     for line, values in enumerate(matrix):
         for column, value in enumerate(values):
-            place = (left + column * CELL, top - (line + 1) * CELL)
-            _cell(axes, place, str(value), owner(line, column))
-    label(axes, (left + matrix.shape[1] * CELL / 2, top + 0.13), title, fontsize=8)
+            place = (left + column * side, top - (line + 1) * side)
+            _cell(axes, place, str(value), owner(line, column), side)
+    label(axes, (left + matrix.shape[1] * side / 2, top + 0.13), title, fontsize=8)
 
 
 def _between(axes: Axes, left: float, right: float, middle: float, sign: str) -> None:
@@ -214,6 +216,52 @@ def _cell(axes: Axes, corner: tuple[float, float], text: str, owner: int | None,
 
 def _listed(matrix: np.ndarray) -> str:
     return " and ".join(", ".join(map(str, values)) for values in matrix)
+
+
+HEADS, TOKENS, SMALL = 4, 3, 0.2
+
+
+def attention_heads(folder: Path) -> None:
+    """Attention on two devices: the heads are columns of W_Q, W_K and W_V, and rows of W_O."""
+    figure, axes = canvas(7.2, 3.75)
+    owners = [head * len(PARTS) // HEADS for head in range(HEADS)]
+    by_head = np.tile(np.arange(HEADS), (HEADS, 1))  # an element of a matrix shows its head
+    nothing = np.full((TOKENS, HEADS), "")
+    lefts, middle, width = (0.15, 1.3, 2.5, 4.05, 5.15, 6.25), 1.95, HEADS * SMALL
+
+    def of_column(_: int, column: int) -> int:
+        return owners[column]
+
+    _matrix(axes, lefts[0], middle, nothing, lambda *_: None, "X: all tokens", SMALL)
+    for name, height in (("Q", 1.05), ("K", 0), ("V", -1.05)):
+        _matrix(axes, lefts[1], middle + height, by_head, of_column, f"$W_{name}$", SMALL)
+    for head, owner in enumerate(owners):
+        bottom = middle + 0.62 - 0.47 * head
+        box(axes, (lefts[2], bottom), 1.2, 0.36, f"attention of head {head}", owner, fontsize=8)
+    _matrix(axes, lefts[3], middle, by_head[:TOKENS], of_column, "outputs of heads", SMALL)
+    _matrix(axes, lefts[4], middle, by_head.T, lambda line, _: owners[line], "$W_O$", SMALL)
+    _matrix(axes, lefts[5], middle, nothing, lambda *_: None, "Y: all tokens", SMALL)
+    for left, right in ((lefts[1] + width, lefts[2]), (lefts[2] + 1.2, lefts[3])):
+        arrow(axes, (left + 0.06, middle), (right - 0.06, middle))
+    for left, right, sign in ((lefts[0], lefts[1], "×"), (lefts[3], lefts[4], "×"), (lefts[4], lefts[5], "=")):
+        label(axes, ((left + width + right) / 2, middle), sign, fontsize=12)
+    label(axes, (lefts[1] + width / 2, 0.3), "by columns", fontsize=8, fontweight="bold")
+    label(axes, (lefts[2] + 0.6, 0.3), "no message", fontsize=8, fontweight="bold")
+    label(axes, (lefts[4] + width / 2, 1.35), "by rows", fontsize=8, fontweight="bold")
+    label(axes, (lefts[5] + width / 2, 1.35), "all-reduce of\ntwo partial sums", fontsize=8, fontweight="bold")
+    for device, left in enumerate((3.75, 5.1)):
+        _cell(axes, (left, 0.2), "", device, SMALL)
+        label(axes, (left + 0.28, 0.3), f"on device {device}", ha="left", fontsize=8)
+    _cell(axes, (6.35, 0.2), "", None, SMALL)
+    label(axes, (6.63, 0.3), "on both", ha="left", fontsize=8)
+    draw.save(
+        figure,
+        folder / "12_attention_heads.svg",
+        f"Attention with {HEADS} heads on two devices. Both devices have all tokens X. The matrices of queries, keys "
+        "and values are cut by columns: device 0 has the columns of heads 0 and 1, device 1 those of heads 2 and 3. "
+        "Each device computes the attention of its heads without a message. The output matrix is cut by rows, so "
+        "each device gets a partial sum of the full size, and one all-reduce adds the two.",
+    )
 
 
 TILES = 2  # in each direction
@@ -309,6 +357,7 @@ def main(folder: Path = FOLDER) -> None:
     pipeline_stages(folder)
     pipeline_schedule(folder)
     tensor_split(folder)
+    attention_heads(folder)
     spatial_split(folder)
 
 

@@ -68,9 +68,11 @@ def read(name: str, folder: Path = FOLDER) -> Recorded:
     return Recorded(**json.loads((folder / f"{name}.json").read_text()))
 
 
-def measured_or_recorded(name: str, missing: str | None, run: Callable[[], Any]) -> tuple[Any, str]:
+def measured_or_recorded(
+    name: str, missing: str | None, run: Callable[[], Any], folder: Path = FOLDER
+) -> tuple[Any, str]:
     """What `run` gives, unless something is `missing`, then the recorded result; and a line that says which it is."""
     if missing:
-        record = read(name)
+        record = read(name, folder)
         return record.result, f"{record.source()}. {missing}"
     return run(), "measured here"

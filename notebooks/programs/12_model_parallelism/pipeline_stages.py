@@ -57,8 +57,14 @@ class Stage:
         self.tapes: dict[int, tuple] = {}
         self.most_tapes = 0
 
-    def forward(self, micro_batch: int, inputs: tf.Tensor, labels: tf.Tensor, examples: int) -> tf.Tensor:
-        """The outputs for one micro-batch, on the last stage its share of the batch's mean loss."""
+    def forward(
+        self,
+        micro_batch: int,
+        inputs: tf.Tensor,
+        labels: tf.Tensor,
+        examples: int,
+    ) -> tf.Tensor:
+        """The outputs for a micro-batch, on the last stage its share of the batch's mean loss."""
         with tf.device(self.device), tf.GradientTape() as tape:
             outputs = inputs = tf.identity(inputs)
             tape.watch(inputs)
@@ -74,12 +80,17 @@ class Stage:
         self.most_tapes = max(self.most_tapes, len(self.tapes))
         return outputs
 
-    def backward(self, micro_batch: int, gradient: tf.Tensor | None) -> tuple[tf.Tensor, list[tf.Tensor]]:
-        """From the gradient by the outputs those by the inputs and by the variables; the tape is given up."""
+    def backward(
+        self,
+        micro_batch: int,
+        gradient: tf.Tensor | None,
+    ) -> tuple[tf.Tensor, list[tf.Tensor]]:
+        """The gradients by inputs and by variables, from that by the outputs; drops the tape."""
         tape, inputs, outputs = self.tapes.pop(micro_batch)
         with tf.device(self.device):
             gradient = None if gradient is None else tf.identity(gradient)
-            by_inputs, *by_variables = tape.gradient(outputs, [inputs, *self.variables], output_gradients=gradient)
+            sources = [inputs, *self.variables]
+            by_inputs, *by_variables = tape.gradient(outputs, sources, gradient)
         return by_inputs, by_variables
 
 

@@ -54,15 +54,16 @@ def together(tiles: list[np.ndarray]) -> np.ndarray:
 
 
 async def with_halo(rank: Rank, tile: np.ndarray, halo: int) -> np.ndarray:
-    """The tile (h, w, c) with `halo` pixels of its neighbours all round; beyond the image's edge they are 0.
+    """The tile (h, w, c) with `halo` pixels of its neighbours all round; beyond the edge they are 0.
 
-    First columns go to the left and right, then rows, longer by now, up and down: so the corners arrive as well.
-    Raises ValueError for a tile that is smaller than the halo: its neighbours would need pixels from beyond it.
+    First columns go left and right, then rows, longer by now, up and down: so corners arrive too.
+    Raises ValueError for a tile that is smaller than the halo.
     """
     rows, columns = grid(rank.size)
     row, column = divmod(rank.index, columns)
     if min(tile.shape[:2]) < halo:
-        raise ValueError(f"a tile of {tile.shape[0]} × {tile.shape[1]} pixels is smaller than its halo of {halo}")
+        size = " × ".join(map(str, tile.shape[:2]))
+        raise ValueError(f"a tile of {size} pixels is smaller than its halo of {halo}")
     for axis, number, count, stride in ((1, column, columns, 1), (0, row, rows, columns)):
         before = rank.index - stride if number > 0 else None
         after = rank.index + stride if number < count - 1 else None

@@ -40,7 +40,7 @@ CLASSES = 16
 """The ten digits, and six that no image has, so that columns of the second weights can be cut as well."""
 
 SPLITS = {
-    # images, first weights, second weights: for each dimension the mesh dimension that cuts it
+    # images, first weights, second weights: which mesh dimension cuts each dimension
     "data": (("data", None), (None, None), (None, None)),
     "column, row": ((None, None), (None, "model"), ("model", None)),
     "column, column": ((None, None), (None, "model"), (None, "model")),
@@ -92,11 +92,12 @@ def batches(options: argparse.Namespace) -> list[tuple[np.ndarray, np.ndarray]]:
 
 
 @tf.function
-def step(weights: list[tf.Variable], images: tf.Tensor, labels: tf.Tensor, rate: tf.Tensor) -> tf.Tensor:
+def step(weights: list, images: tf.Tensor, labels: tf.Tensor, rate: tf.Tensor) -> tf.Tensor:
     """One step of SGD; nothing in it says how anything is split."""
     with tf.GradientTape() as tape:
         logits = tf.nn.relu(images @ weights[0]) @ weights[1]
-        loss = tf.reduce_mean(tf.nn.sparse_softmax_cross_entropy_with_logits(labels, logits))
+        losses = tf.nn.sparse_softmax_cross_entropy_with_logits(labels, logits)
+        loss = tf.reduce_mean(losses)
     for variable, gradient in zip(weights, tape.gradient(loss, weights), strict=True):
         variable.assign_sub(rate * gradient)
     return loss
