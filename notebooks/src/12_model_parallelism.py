@@ -250,8 +250,9 @@ print(output, source, sep="\n\n")
 
 # %% [markdown]
 # `parallelize_module` cuts columns and rows, and `fully_shard` divides what is left among the data-parallel ranks
-# (section 5). PyTorch stores weights transposed, so a column is a row here. In **JAX** the layout is
-# `NamedSharding(mesh, PartitionSpec(None, "model"))`, and the compiler inserts the collectives.
+# (section 5). PyTorch stores weights transposed, so a column is a row here. Its tensors on a mesh are called `DTensor`,
+# too. In **JAX** the layout is `NamedSharding(mesh, PartitionSpec(None, "model"))`, and the compiler inserts the
+# collectives.
 
 # %% [markdown] tags=["slide-picture"]
 # ## 3. By layers: a pipeline
@@ -317,8 +318,7 @@ figure, (left, right) = plt.subplots(1, 2, figsize=(7.2, 3))
 m = 8 * np.arange(1, 17)
 for name, v in (("GPipe", 1), ("1F1B", 1), ("Interleaved", 2)):
     left.plot(m, 100 * pipelines.bubble_fraction(8, m, v), label=name)
-    held = [pipelines.activations_held(name.lower(), 8, count, 0, v) for count in m]
-    right.plot(m, held)
+    right.plot(m, [pipelines.activations_held(name.lower(), 8, n, 0, v) for n in m])
 left.set(xlabel="micro-batches", ylabel="bubble in %", ylim=0)
 kept = "activations kept by stage 0\nin micro-batches"
 right.set(xlabel="micro-batches", ylabel=kept, ylim=(0, 40))
@@ -513,12 +513,12 @@ programs.show(zero.__file__, "_Replica._reduced", "_Replica._update")
 print(f"mpirun -np {ranks} python shard_optimizer.py --dataset {dataset}\n")
 shards = PROGRAMS / "shard_optimizer.py"
 result = launch.mpirun(shards, "--dataset", dataset, ranks=ranks, result=True, **quiet).result
-count, each = result["parameters"], zero.BytesPerParameter(8, 8, 16)
+count, double_precision = result["parameters"], zero.BytesPerParameter(8, 8, 16)
 header = f"{'by formula':>14}{'sent':>12}{'by formula':>13}"
 print("bytes  parameters + gradients + optimizer" + header)
 for stage, run in result["stages"].items():
     kept = " + ".join(f"{size:,}" for size in run["bytes_held"][0].values())
-    formula = zero.model_state_bytes(count, ranks, int(stage), each)
+    formula = zero.model_state_bytes(count, ranks, int(stage), double_precision)
     sent, sent_formula = run["bytes_sent"][0], zero.bytes_sent(8 * count, ranks, int(stage))
     print(f"ZeRO {stage} {kept:>34}{formula:14,.0f}{sent:12,}{10 * sent_formula:13,.0f}")
 differences = [run["difference"] for run in result["stages"].values()]
@@ -576,8 +576,8 @@ print(f"its links have 8 × 25 GB/s, enough for {traffic / 200:.1f} s")
 # %% [markdown] tags=["slide-takeaway", "slide-predict"]
 # Nothing: with 768 and with 1,536 GPUs a step takes the same time. That is a **fixed cost**, not congestion that grows:
 # each GPU has one micro-batch, for which every server receives all parameters twice and the gradients once, however
-# many servers there are. Its links could be faster, and we do not know what limited them. So we predict no time with
-# ZeRO 3.
+# many servers there are. Its links could be much faster, and we do not know what limited them. So we predict no
+# time with ZeRO 3.
 #
 # Now the formula chooses: 512 GPUs, 1,024 sequences per step, splits by powers of two. ZeRO 2 is tried only without a
 # pipeline, whose micro-batches would each need a reduce-scatter.
@@ -611,7 +611,8 @@ for model in models:
     print(f"{step.flops_per_device / 1e12:9.0f}{memory:5.0f} GB")
 
 # %% [markdown] tags=["slide-takeaway", "slide-points"]
-# Small models need data parallelism alone, with ZeRO 1 when memory runs short. Larger ones need more:
+# Only the largest of these models gets a pipeline. Small ones need data parallelism alone, with ZeRO 1 when memory runs
+# short. Larger ones need more:
 #
 # 1. **ZeRO 1**, and 2 with few micro-batches: less memory for the same bytes sent.
 # 2. **Tensor**, within a server: every layer waits for its all-reduces, so they need the fast links there, NVLink.

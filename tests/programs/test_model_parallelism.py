@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from scipy.signal import correlate
 
-from distlab import launch, programs
+from distlab import frameworks, launch, programs, recorded_results
 from distlab.model_parallel.pipelines import activations_held
 from distlab.model_parallel.sharded_optimizers import BytesPerParameter, bytes_sent, model_state_bytes
 from distlab.simulate import RankFailedError, World
@@ -69,6 +69,16 @@ def test_dtensor_comes_too_late_after_the_first_operation() -> None:
     done = subprocess.run([sys.executable, "-c", lines], capture_output=True, text=True, timeout=600)
     assert done.returncode == 1
     assert "TensorFlow has already been initialized" in done.stderr
+
+
+def test_a_mesh_in_pytorch_trains_to_the_undivided_weights_and_prints_what_was_recorded() -> None:
+    if reason := frameworks.problem("torch"):
+        pytest.skip(reason)
+    environment = {"PYTHONWARNINGS": "ignore", "TORCH_LOGS": "-dtensor"}
+    how = {"python": frameworks.python("torch"), "environment": environment, "seconds": 600, "echo": False}
+    *shapes, last = launch.torchrun(CHAPTER / "mesh.py", ranks=4, **how).output["rank 0"].splitlines()
+    assert float(last.rpartition(" ")[2]) <= TOLERANCE
+    assert shapes == recorded_results.read("mesh", CHAPTER / "recorded").result.splitlines()[:-1]
 
 
 # By layers ----------------------------------------------------------------------------------------------------------

@@ -15,7 +15,7 @@ def columns_then_rows(
 ) -> None:
     sent = {"column, row": batch * outputs, "column, column": batch * hidden}
     item.choose(f"""Two dense layers, {hidden:,} hidden units and {outputs} outputs, are split inside: {split}. The
-        batch has {batch} samples. How large is the array that the forward pass's collective gives every device?""")
+        batch has {batch} samples. How many numbers does the forward pass's collective give to every device?""")
     item.right(sent[split], "numbers").why("""Column, row adds up partial outputs; column, column gathers the hidden
         units before the second layer.""")
     item.wrong(other(sent, split), "The other split").why("Ask what is cut where.")
@@ -99,9 +99,9 @@ def interleaved_bubble(item: Item, stages: int = pick(4, 8), times: int = pick(2
 
 def width_of_the_seam(item: Item, kernel: int = pick(3, 5, 7), layers: int = pick(1, 2, 3)) -> None:
     reach = layers * (kernel // 2)
-    item.enter(f"""An image is cut into two tiles, each on a rank. {amount(layers, "convolutions")} with kernels of
-        {kernel} × {kernel} are computed, one after the other, and somebody forgot to exchange the halos. How many pixels wide is the
-        strip of wrong outputs along the cut?""")
+    item.enter(f"""An image is cut into two tiles, each on a rank. It goes through {amount(layers, "convolutions")} with
+        kernels of {kernel} × {kernel}, but somebody forgot to exchange the halos. How many pixels wide is the strip of
+        wrong outputs along the cut?""")
     item.right(2 * reach, "pixels").why(f"""The layers reach {reach} pixels beyond a tile's edge, on each side of the
         cut.""")
     item.wrong(reach, "One side").why("The pixels on both sides of the cut lack their neighbours.")
