@@ -95,7 +95,7 @@ first = tf.random.stateless_normal((64, 10), seed=(1, 2), stddev=0.2)
 second = tf.random.stateless_normal((10, 10), seed=(3, 4), stddev=0.3)
 
 
-# %% tags=["program", "slide-code"]
+# %% tags=["program"]
 def loss_of(outputs):
     losses = tf.nn.sparse_softmax_cross_entropy_with_logits(labels, outputs)
     return tf.reduce_mean(losses)
@@ -191,13 +191,13 @@ text = tensor_split.read_text()
 print(text[text.index("SPLITS = {") : text.index("def parse")])
 programs.show(tensor_split, "step")
 
-# %% [markdown] tags=["slide-predict"]
+# %% [markdown]
 # "Column, row" is the split above. "Column, column" cuts both weights by columns. (There are 80 hidden units and 16
 # outputs: ten digits, and six classes that no image has.)
 #
 # **Predict.** Which of the two needs more communication, and where?
 
-# %% tags=["slide-output"]
+# %%
 arguments = ["--devices", 8, "--steps", 10, "--dataset", dataset]
 split = launch.alone(tensor_split, *arguments, result=True, **quiet).result
 print(f"{'split':16}{'data × model':>14}   first and second weights on one device")
@@ -207,7 +207,7 @@ for run in split["runs"]:
 differences = [run["difference"] for run in split["runs"]]
 checks.assert_equal(differences, [0.0] * len(differences), "weights")
 
-# %% [markdown] tags=["slide-takeaway"]
+# %% [markdown]
 # Column, column: a device needs all hidden units, so an **all-gather** of 64 × 80 numbers comes between the layers,
 # instead of an all-reduce of 64 × 16 after them. Hence the rule: first by columns, then by rows. **Data × model** is
 # both at once: each row of the mesh has the whole model, and gradients are all-reduced between the rows.
@@ -232,11 +232,11 @@ checks.assert_equal(differences, [0.0] * len(differences), "weights")
 # TensorFlow's DTensor is a dead end: it is still `tf.experimental`, and Keras 3 does not support it. The idea lives on.
 # In PyTorch, a mesh of data × tensor ranks is this program:
 
-# %% tags=["slide-code"]
+# %%
 programs.show(PROGRAMS / "mesh.py")
 
 
-# %% tags=["varies", "slide-output"]
+# %% tags=["varies"]
 def train_on_mesh():
     environment = {"PYTHONWARNINGS": "ignore", "TORCH_LOGS": "-dtensor"}
     how = {"python": frameworks.python("torch"), "environment": environment, **quiet}
@@ -280,7 +280,7 @@ programs.show(stages_program, "forward", "backward")
 # **Predict.** Eight micro-batches, four stages. Which of the first two is faster? How many tapes do the first and the
 # last stage keep at most?
 
-# %% tags=["slide-output"]
+# %%
 options = argparse.Namespace(dataset=dataset, steps=10, batch=64, learning_rate=0.1)
 undivided = staged.train(options, staged.make_stages(1, names), "gpipe", 1)
 differences = []
@@ -313,7 +313,7 @@ draw.show(draw.pipeline_schedules(timings), text + "interleaved 1F1B is shorter.
 # the weights fills the gaps. **DualPipe** (DeepSeek-AI, 2024) splits it too, and feeds micro-batches in at both ends of
 # the pipeline.
 
-# %% jupyter={"source_hidden": true} tags=["slide-output"]
+# %% jupyter={"source_hidden": true}
 figure, (left, right) = plt.subplots(1, 2, figsize=(7.2, 3))
 m = 8 * np.arange(1, 17)
 for name, v in (("GPipe", 1), ("1F1B", 1), ("Interleaved", 2)):
@@ -399,7 +399,7 @@ checks.assert_equal(gradients[True], gradients[False], "gradients")
 # $(1 + 1 + 2)/(1 + 2)$, **4/3** of the work. Large models pay it (section 6), or recompute only *selected* operations
 # that are large but cheap, such as the attention weights (Korthikanti et al., 2022).
 
-# %% [markdown] tags=["slide-picture"]
+# %% [markdown]
 # ## 4. On parts of one large image (optional)
 #
 # A tomogram or a satellite image may not fit although the model is small. So each rank takes a **tile** of every layer.
@@ -416,7 +416,7 @@ checks.assert_equal(gradients[True], gradients[False], "gradients")
 spatial = programs.module(PROGRAMS / "spatial_split.py")
 programs.show(PROGRAMS / "spatial_split.py", "with_halo")
 
-# %% tags=["slide-output"]
+# %%
 image, kernels, target = spatial.problem(height=301, width=203, kernel=5)
 tiles = list(zip(*(spatial.tiles_of(whole, ranks) for whole in (image, target)), strict=True))
 
@@ -444,7 +444,7 @@ alone = [World(1).run(convolve, [own]).results[0][0] for own in tiles]
 wrong = np.abs(spatial.together(alone) - expected).max(axis=2) > 1e-6
 print(f"without the exchange {np.mean(wrong):.1%} of the pixels are wrong")
 
-# %% [markdown] tags=["slide-takeaway"]
+# %% [markdown]
 # Without the exchange nothing crashes, and the output is wrong along all cuts: two convolutions of 5 × 5 reach 4 pixels
 # to each side. The halo grows with a tile's perimeter, the work with its area: large tiles send a small share.
 #
@@ -503,13 +503,13 @@ draw.show(figure, text + "31.4 with stage 1, 16.6 with 2, 1.9 with 3.")
 # %%
 programs.show(zero.__file__, "_Replica._reduced", "_Replica._update")
 
-# %% [markdown] tags=["slide-predict"]
+# %% [markdown]
 # Stage 3 also gathers each layer before every pass through it, forward and backward. (The program uses double
 # precision: 8 bytes of value, 8 of gradient, 16 of momentum and variance per parameter.)
 #
 # **Predict.** How many bytes do stages 1, 2 and 3 send, compared with stage 0?
 
-# %% tags=["slide-output"]
+# %%
 print(f"mpirun -np {ranks} python shard_optimizer.py --dataset {dataset}\n")
 shards = PROGRAMS / "shard_optimizer.py"
 result = launch.mpirun(shards, "--dataset", dataset, ranks=ranks, result=True, **quiet).result
@@ -524,7 +524,7 @@ for stage, run in result["stages"].items():
 differences = [run["difference"] for run in result["stages"].values()]
 checks.assert_equal(differences, [0.0] * len(differences), "weights")
 
-# %% [markdown] tags=["slide-takeaway"]
+# %% [markdown]
 # Stages 0 to 2 send the same, stage 3 sends 50 % more: the all-gather of the backward pass. (Small differences come
 # from layers whose size is no multiple of the ranks.)
 #
@@ -573,7 +573,7 @@ traffic = 3 * 2 * gpt.parameters / 1e9  # GB: parameters twice, gradients once
 print(f"into each server {traffic:,.0f} GB, in {seconds:.0f} s: {traffic / seconds:.0f} GB/s")
 print(f"its links have 8 × 25 GB/s, enough for {traffic / 200:.1f} s")
 
-# %% [markdown] tags=["slide-takeaway", "slide-predict"]
+# %% [markdown] tags=["slide-takeaway"]
 # Nothing: with 768 and with 1,536 GPUs a step takes the same time. That is a **fixed cost**, not congestion that grows:
 # each GPU has one micro-batch, for which every server receives all parameters twice and the gradients once, however
 # many servers there are. Its links could be much faster, and we do not know what limited them. So we predict no
@@ -585,7 +585,7 @@ print(f"its links have 8 × 25 GB/s, enough for {traffic / 200:.1f} s")
 # **Predict.** From which model on is a pipeline worth its bubble?
 
 
-# %% tags=["slide-output"]
+# %%
 def fastest(model, gpus=512, sequences=1024):
     """The fastest of all splits that divide this model and fit into memory."""
     steps = []
@@ -610,7 +610,7 @@ for model in models:
     print(f"{step.step_seconds:7.1f} s{step.bubble_fraction:8.0%}", end="")
     print(f"{step.flops_per_device / 1e12:9.0f}{memory:5.0f} GB")
 
-# %% [markdown] tags=["slide-takeaway", "slide-points"]
+# %% [markdown] tags=["slide-points"]
 # Only the largest of these models gets a pipeline. Small ones need data parallelism alone, with ZeRO 1 when memory runs
 # short. Larger ones need more:
 #
