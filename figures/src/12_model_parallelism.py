@@ -5,7 +5,7 @@ Run it from anywhere: python figures/src/12_model_parallelism.py
 """
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -17,12 +17,12 @@ from matplotlib.patches import Rectangle
 import distlab  # noqa: F401  (selects the course's Keras before anything can import TensorFlow)
 from distlab import draw, model_parallel
 from distlab.collectives import all_gather, ring_all_reduce
-from distlab.draw import HATCHES, INK, QUIET, RANK_COLOURS, arrow, box, canvas, draw_schedule, label, row, tint
+from distlab.draw import HATCHES, INK, QUIET, RANK_COLOURS, arrow, box, canvas, draw_schedule, label, tint
 from distlab.simulate import Rank, World
 
 FOLDER = Path(__file__).parents[1]
 
-STAGES, LAYERS_PER_STAGE = 4, 2
+STAGES = 4
 FORWARD, BACKWARD = 1.0, 2.0  # the time of one micro-batch when the batch is cut into STAGES of them
 
 
@@ -30,41 +30,6 @@ def schedule(micro_batches: int) -> model_parallel.pipelines.Timing:
     """GPipe's schedule for the same batch: with half as many micro-batches each takes twice as long."""
     share = STAGES / micro_batches
     return model_parallel.pipelines.simulate("gpipe", STAGES, micro_batches, 1, FORWARD * share, BACKWARD * share)
-
-
-def pipeline_stages(folder: Path) -> None:
-    """A moment of the forward pass: every stage works on another micro-batch."""
-    moment = (STAGES - 1) * FORWARD
-    works = [work for of_stage in schedule(STAGES).works for work in of_stage]
-    busy_with = {work.stage: work.micro_batch for work in works if work.start == moment}
-    figure, axes = canvas(7.2, 2.65)
-    lefts, width = row(STAGES, 1.15, 7.05, 0.42)
-    label(axes, (0.48, 2.45), "batch in four\nmicro-batches", fontsize=8)
-    for micro_batch in range(STAGES):
-        box(axes, (0.15, 1.75 - 0.4 * micro_batch), 0.66, 0.34, str(micro_batch))
-    for stage, left in enumerate(lefts):
-        label(axes, (left + width / 2, 2.48), f"stage {stage} on device {stage}", fontsize=8)
-        frame = {"edgecolor": RANK_COLOURS[stage], "linestyle": ("-", "--", "-.", ":")[stage], "linewidth": 1.2}
-        axes.add_patch(Rectangle((left, 0.5), width, 1.84, fill=False, **frame))
-        box(axes, (left + 0.1, 1.88), width - 0.2, 0.34, f"works on {busy_with[stage]}", fontsize=8)
-        for layer in range(LAYERS_PER_STAGE):
-            text = f"layer {stage * LAYERS_PER_STAGE + layer + 1}"
-            box(axes, (left + 0.1, 1.25 - 0.62 * layer), width - 0.2, 0.5, text, stage)
-        if stage:
-            arrow(axes, (left - 0.42, 1.5), (left, 1.5))
-            arrow(axes, (left, 0.9), (left - 0.42, 0.9), dash="--")
-    arrow(axes, (0.81, 1.5), (lefts[0], 1.5))
-    text = "solid arrows: activations of a micro-batch, forward;  dashed arrows: their gradients, backward"
-    label(axes, (lefts[0] + 2.95, 0.25), text, fontsize=8)
-    now = ", ".join(f"stage {stage} on micro-batch {busy_with[stage]}" for stage in range(STAGES))
-    draw.save(
-        figure,
-        folder / "12_pipeline_stages.svg",
-        f"A pipeline of {STAGES} stages, each on its own device with {LAYERS_PER_STAGE} of "
-        f"{STAGES * LAYERS_PER_STAGE} layers. The batch is cut into {STAGES} micro-batches that enter stage 0 one "
-        f"after the other. At the moment shown every stage works: {now}. Activations go forward from stage to stage, "
-        "gradients come back.",
-    )
 
 
 def pipeline_schedule(folder: Path) -> None:
@@ -169,11 +134,7 @@ def tensor_split(folder: Path) -> None:
     _matrix(axes, lefts[4], middle, rows.whole[0], of_all, "Y: on both devices")
     label(axes, ((lefts[3] + lefts[4] + 4 * CELL) / 2, middle - 0.62), "the sum is an all-reduce", fontsize=8)
 
-    for device, left in enumerate((0.2, 1.6)):
-        _cell(axes, (left, 0.12), "", device)
-        label(axes, (left + 0.37, 0.12 + CELL / 2), f"on device {device}", ha="left", fontsize=8)
-    _cell(axes, (3.0, 0.12), "", None)
-    label(axes, (3.37, 0.12 + CELL / 2), "on both", ha="left", fontsize=8)
+    _legend(axes, (0.2, 1.6, 3.0), 0.12)
     draw.save(
         figure,
         folder / "12_tensor_split.svg",
@@ -214,6 +175,12 @@ def _cell(axes: Axes, corner: tuple[float, float], text: str, owner: int | None,
         label(axes, (corner[0] + side / 2, corner[1] + side / 2), text, fontsize=8, bbox=ground)
 
 
+def _legend(axes: Axes, lefts: Sequence[float], bottom: float) -> None:
+    for owner, left, text in zip((0, 1, None), lefts, ("on device 0", "on device 1", "on both"), strict=True):
+        _cell(axes, (left, bottom), "", owner)
+        label(axes, (left + 0.37, bottom + CELL / 2), text, ha="left", fontsize=8)
+
+
 def _listed(matrix: np.ndarray) -> str:
     return " and ".join(", ".join(map(str, values)) for values in matrix)
 
@@ -227,7 +194,7 @@ def attention_heads(folder: Path) -> None:
     owners = [head * len(PARTS) // HEADS for head in range(HEADS)]
     by_head = np.tile(np.arange(HEADS), (HEADS, 1))  # an element of a matrix shows its head
     nothing = np.full((TOKENS, HEADS), "")
-    lefts, middle, width = (0.15, 1.3, 2.5, 4.05, 5.15, 6.25), 1.95, HEADS * SMALL
+    lefts, middle = (0.15, 1.3, 2.5, 4.05, 5.15, 6.25), 1.95
 
     def of_column(_: int, column: int) -> int:
         return owners[column]
@@ -241,19 +208,14 @@ def attention_heads(folder: Path) -> None:
     _matrix(axes, lefts[3], middle, by_head[:TOKENS], of_column, "outputs of heads", SMALL)
     _matrix(axes, lefts[4], middle, by_head.T, lambda line, _: owners[line], "$W_O$", SMALL)
     _matrix(axes, lefts[5], middle, nothing, lambda *_: None, "Y: all tokens", SMALL)
-    for left, right in ((lefts[1] + width, lefts[2]), (lefts[2] + 1.2, lefts[3])):
-        arrow(axes, (left + 0.06, middle), (right - 0.06, middle))
-    for left, right, sign in ((lefts[0], lefts[1], "×"), (lefts[3], lefts[4], "×"), (lefts[4], lefts[5], "=")):
-        label(axes, ((left + width + right) / 2, middle), sign, fontsize=12)
-    label(axes, (lefts[1] + width / 2, 0.3), "by columns", fontsize=8, fontweight="bold")
-    label(axes, (lefts[2] + 0.6, 0.3), "no message", fontsize=8, fontweight="bold")
-    label(axes, (lefts[4] + width / 2, 1.35), "by rows", fontsize=8, fontweight="bold")
-    label(axes, (lefts[5] + width / 2, 1.35), "all-reduce of\ntwo partial sums", fontsize=8, fontweight="bold")
-    for device, left in enumerate((3.75, 5.1)):
-        _cell(axes, (left, 0.2), "", device, SMALL)
-        label(axes, (left + 0.28, 0.3), f"on device {device}", ha="left", fontsize=8)
-    _cell(axes, (6.35, 0.2), "", None, SMALL)
-    label(axes, (6.63, 0.3), "on both", ha="left", fontsize=8)
+    for start in (2.16, 3.76):
+        arrow(axes, (start, middle), (start + 0.26, middle))
+    for x, sign in ((1.125, "×"), (5, "×"), (6.1, "=")):
+        label(axes, (x, middle), sign, fontsize=12)
+    texts = (1.7, 0.3, "by columns"), (3.1, 0.3, "no message"), (5.55, 1.35, "by rows")
+    for x, y, text in (*texts, (6.65, 1.35, "all-reduce of\ntwo partial sums")):
+        label(axes, (x, y), text, fontsize=8, fontweight="bold")
+    _legend(axes, (3.6, 4.95, 6.2), 0.17)
     draw.save(
         figure,
         folder / "12_attention_heads.svg",
@@ -354,7 +316,6 @@ def _tile_name(axes: Axes, x: float, y: float, rank: int) -> None:
 def main(folder: Path = FOLDER) -> None:
     """Draw all of them into a folder."""
     draw.apply_style()
-    pipeline_stages(folder)
     pipeline_schedule(folder)
     tensor_split(folder)
     attention_heads(folder)

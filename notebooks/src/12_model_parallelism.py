@@ -257,10 +257,9 @@ print(output, source, sep="\n\n")
 # %% [markdown] tags=["slide-picture"]
 # ## 3. By layers: a pipeline
 #
-# The layers are cut into **stages**, each on its device. If the whole batch goes through at once, only one stage works
-# at a time. So the batch is cut into **micro-batches** that follow each other:
-#
-# ![Four stages, each working on another micro-batch](../figures/12_pipeline_stages.svg)
+# The layers are cut into **stages**, each on its device. Activations go forward from stage to stage, and gradients come
+# back. If the whole batch goes through at once, only one stage works at a time. So the batch is cut into
+# **micro-batches** that follow each other:
 #
 # ![The whole batch takes 48 units of time, four micro-batches take 21](../figures/12_pipeline_schedule.svg)
 #
@@ -281,7 +280,7 @@ programs.show(stages_program, "forward", "backward")
 # last stage keep at most?
 
 # %%
-options = argparse.Namespace(dataset=dataset, steps=10, batch=64, learning_rate=0.1)
+options = argparse.Namespace(dataset=dataset, steps=10)
 undivided = staged.train(options, staged.make_stages(1, names), "gpipe", 1)
 differences = []
 for count, schedule in ((2, "gpipe"), (2, "1f1b"), (4, "gpipe"), (4, "1f1b")):
@@ -417,7 +416,7 @@ spatial = programs.module(PROGRAMS / "spatial_split.py")
 programs.show(PROGRAMS / "spatial_split.py", "with_halo")
 
 # %%
-image, kernels, target = spatial.problem(height=301, width=203, kernel=5)
+image, kernels, target = spatial.problem(height=301, width=203)
 tiles = list(zip(*(spatial.tiles_of(whole, ranks) for whole in (image, target)), strict=True))
 
 

@@ -42,8 +42,8 @@ class Recorded(NamedTuple):
 def machine() -> str:
     """The kind of this machine: processor, cores, GPUs."""
     gpus = devices.gpu_names()
-    gpu_text = ", ".join(f"{gpus.count(name)} × {name}" for name in dict.fromkeys(gpus)) or "no GPU"
-    return f"{platform.machine()}, {devices.cores()} cores, {gpu_text}"
+    text = ", ".join(f"{gpus.count(name)} × {name}" for name in dict.fromkeys(gpus))
+    return f"{platform.machine()}, {devices.cores()} cores, {text or 'no GPU'}"
 
 
 def write(
@@ -57,7 +57,7 @@ def write(
     folder: Path = FOLDER,
 ) -> None:
     """Record a result that this machine has given today."""
-    today = datetime.now(UTC).date().isoformat()
+    today = str(datetime.now(UTC).date())
     record = Recorded(framework, versions, machine(), today, command, program, arguments, result)
     folder.mkdir(parents=True, exist_ok=True)
     (folder / f"{name}.json").write_text(json.dumps(record._asdict(), indent=1) + "\n")

@@ -35,12 +35,13 @@ fully_shard(model, mesh=mesh["dp"])
 replica = mesh.get_local_rank("dp")
 train(model, [[part.chunk(2)[replica] for part in batch] for batch in batches])
 
-differences, wholes = [], undivided.parameters()
-for (name, weight), whole in zip(model.named_parameters(), wholes, strict=True):
+is_first, differences = mesh.get_rank() == 0, []
+for name, whole in undivided.named_parameters():
+    weight = model.get_parameter(name)
     differences.append((weight.full_tensor() - whole).abs().max().item())
-    if mesh.get_rank() == 0:
+    if is_first:
         part = tuple(weight.to_local().shape)
         print(f"{name:9} {tuple(whole.shape)!s:10} on rank 0: {part}")
-if mesh.get_rank() == 0:
+if is_first:
     print(f"largest difference of the weights: {max(differences):.0e}")
 destroy_process_group()

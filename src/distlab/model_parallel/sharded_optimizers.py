@@ -205,8 +205,10 @@ class _Replica:
         values, gradient = self.parameters[index], self._gradients[index]
         if self._stage in (1, 2):
             shard = self._mine(values, sharded=True)
-            own = gradient if self._stage == 2 else self._mine(gradient, sharded=True)
-            self._states[index].update(shard, own)
+            self._states[index].update(
+                shard,
+                gradient if self._stage == 2 else self._mine(gradient, sharded=True),
+            )
             values[:] = await all_gather(self._rank, shard)
         else:
             self._states[index].update(values, gradient)
