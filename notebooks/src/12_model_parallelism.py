@@ -560,9 +560,9 @@ for model in models:
 gpt, sequences = costs.TRANSFORMERS["gpt-175b"], 1536
 figures = [figure for figure in costs.THROUGHPUTS if figure.what.startswith(gpt.name)]
 rates = costs.compare_figures(figures)  # three runs with a split, three with ZeRO 3
-print(f"{'':12}{'tensor × pipeline':24}{'formula':10}{'ZeRO 3 alone':18}")
+print(f"{'':14}{'tensor × pipeline':22}formula   ZeRO 3 alone")
 for gpus, split, sharded in zip((384, 768, 1536), rates[:3], rates[3:], strict=True):
-    row = f"{gpus:5} GPUs"
+    row = f"{gpus:6,} GPUs"
     for rate in (split.figure.published, split.predicted, sharded.figure.published):
         seconds = gpt.training_flops(sequences) / (gpus * 1e12 * rate)
         row += "" if rate == split.predicted else f"{rate:7.0f} TFLOP/s"

@@ -27,9 +27,11 @@ from distlab.simulate import Rank, run_over_mpi
 
 def parse() -> argparse.Namespace:
     """The command line."""
-    parser = argparse.ArgumentParser(description="Convolve one image in tiles and compare with the whole.")
-    parser.add_argument("--height", type=int, default=301, help="pixels (default: 301)")
-    parser.add_argument("--width", type=int, default=203, help="pixels (default: 203)")
+    parser = argparse.ArgumentParser(
+        description="Convolve an image of height × width pixels in tiles and compare with the whole."
+    )
+    parser.add_argument("--height", type=int, default=301)
+    parser.add_argument("--width", type=int, default=203)
     parser.add_argument("--result", type=Path, help="JSON file that rank 0 writes")
     return parser.parse_args()
 
