@@ -580,8 +580,6 @@ print(f"its links have 8 × 25 GB/s, enough for {traffic / 200:.1f} s")
 #
 # Now the formula chooses: 512 GPUs, 1,024 sequences per step, splits by powers of two. ZeRO 2 is tried only without a
 # pipeline, whose micro-batches would each need a reduce-scatter.
-#
-# **Predict.** From which model on is a pipeline worth its bubble?
 
 
 # %%
