@@ -1,11 +1,11 @@
-"""The pictures of notebook 12: a pipeline and its schedule, a layer split by columns and by rows, an image in tiles.
+"""The pictures of notebook 12: a pipeline, its schedule, a split layer, split attention heads, an image in tiles.
 
 Schedule, products and borders come from runs on the virtual cluster.
 Run it from anywhere: python figures/src/12_model_parallelism.py
 """
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -17,12 +17,12 @@ from matplotlib.patches import Rectangle
 import distlab  # noqa: F401  (selects the course's Keras before anything can import TensorFlow)
 from distlab import draw, model_parallel
 from distlab.collectives import all_gather, ring_all_reduce
-from distlab.draw import HATCHES, INK, QUIET, RANK_COLOURS, arrow, box, canvas, draw_schedule, label, row, tint
+from distlab.draw import HATCHES, INK, QUIET, RANK_COLOURS, arrow, box, canvas, draw_schedule, label, tint
 from distlab.simulate import Rank, World
 
 FOLDER = Path(__file__).parents[1]
 
-STAGES, LAYERS_PER_STAGE = 4, 2
+STAGES = 4
 FORWARD, BACKWARD = 1.0, 2.0  # the time of one micro-batch when the batch is cut into STAGES of them
 
 
@@ -30,41 +30,6 @@ def schedule(micro_batches: int) -> model_parallel.pipelines.Timing:
     """GPipe's schedule for the same batch: with half as many micro-batches each takes twice as long."""
     share = STAGES / micro_batches
     return model_parallel.pipelines.simulate("gpipe", STAGES, micro_batches, 1, FORWARD * share, BACKWARD * share)
-
-
-def pipeline_stages(folder: Path) -> None:
-    """A moment of the forward pass: every stage works on another micro-batch."""
-    moment = (STAGES - 1) * FORWARD
-    works = [work for of_stage in schedule(STAGES).works for work in of_stage]
-    busy_with = {work.stage: work.micro_batch for work in works if work.start == moment}
-    figure, axes = canvas(7.2, 2.65)
-    lefts, width = row(STAGES, 1.15, 7.05, 0.42)
-    label(axes, (0.48, 2.45), "batch in four\nmicro-batches", fontsize=8)
-    for micro_batch in range(STAGES):
-        box(axes, (0.15, 1.75 - 0.4 * micro_batch), 0.66, 0.34, str(micro_batch))
-    for stage, left in enumerate(lefts):
-        label(axes, (left + width / 2, 2.48), f"stage {stage} on device {stage}", fontsize=8)
-        frame = {"edgecolor": RANK_COLOURS[stage], "linestyle": ("-", "--", "-.", ":")[stage], "linewidth": 1.2}
-        axes.add_patch(Rectangle((left, 0.5), width, 1.84, fill=False, **frame))
-        box(axes, (left + 0.1, 1.88), width - 0.2, 0.34, f"works on {busy_with[stage]}", fontsize=8)
-        for layer in range(LAYERS_PER_STAGE):
-            text = f"layer {stage * LAYERS_PER_STAGE + layer + 1}"
-            box(axes, (left + 0.1, 1.25 - 0.62 * layer), width - 0.2, 0.5, text, stage)
-        if stage:
-            arrow(axes, (left - 0.42, 1.5), (left, 1.5))
-            arrow(axes, (left, 0.9), (left - 0.42, 0.9), dash="--")
-    arrow(axes, (0.81, 1.5), (lefts[0], 1.5))
-    text = "solid arrows: activations of a micro-batch, forward;  dashed arrows: their gradients, backward"
-    label(axes, (lefts[0] + 2.95, 0.25), text, fontsize=8)
-    now = ", ".join(f"stage {stage} on micro-batch {busy_with[stage]}" for stage in range(STAGES))
-    draw.save(
-        figure,
-        folder / "12_pipeline_stages.svg",
-        f"A pipeline of {STAGES} stages, each on its own device with {LAYERS_PER_STAGE} of "
-        f"{STAGES * LAYERS_PER_STAGE} layers. The batch is cut into {STAGES} micro-batches that enter stage 0 one "
-        f"after the other. At the moment shown every stage works: {now}. Activations go forward from stage to stage, "
-        "gradients come back.",
-    )
 
 
 def pipeline_schedule(folder: Path) -> None:
@@ -169,11 +134,7 @@ def tensor_split(folder: Path) -> None:
     _matrix(axes, lefts[4], middle, rows.whole[0], of_all, "Y: on both devices")
     label(axes, ((lefts[3] + lefts[4] + 4 * CELL) / 2, middle - 0.62), "the sum is an all-reduce", fontsize=8)
 
-    for device, left in enumerate((0.2, 1.6)):
-        _cell(axes, (left, 0.12), "", device)
-        label(axes, (left + 0.37, 0.12 + CELL / 2), f"on device {device}", ha="left", fontsize=8)
-    _cell(axes, (3.0, 0.12), "", None)
-    label(axes, (3.37, 0.12 + CELL / 2), "on both", ha="left", fontsize=8)
+    _legend(axes, (0.2, 1.6, 3.0), 0.12)
     draw.save(
         figure,
         folder / "12_tensor_split.svg",
@@ -185,14 +146,16 @@ def tensor_split(folder: Path) -> None:
     )
 
 
-def _matrix(axes: Axes, left: float, middle: float, matrix: np.ndarray, owner: Owner, title: str) -> None:
+def _matrix(
+    axes: Axes, left: float, middle: float, matrix: np.ndarray, owner: Owner, title: str, side: float = CELL
+) -> None:
     """A matrix with its vertical middle at `middle`; `owner` says on which device each element is."""
-    top = middle + len(matrix) * CELL / 2
+    top = middle + len(matrix) * side / 2
     for line, values in enumerate(matrix):
         for column, value in enumerate(values):
-            place = (left + column * CELL, top - (line + 1) * CELL)
-            _cell(axes, place, str(value), owner(line, column))
-    label(axes, (left + matrix.shape[1] * CELL / 2, top + 0.13), title, fontsize=8)
+            place = (left + column * side, top - (line + 1) * side)
+            _cell(axes, place, str(value), owner(line, column), side)
+    label(axes, (left + matrix.shape[1] * side / 2, top + 0.13), title, fontsize=8)
 
 
 def _between(axes: Axes, left: float, right: float, middle: float, sign: str) -> None:
@@ -212,8 +175,55 @@ def _cell(axes: Axes, corner: tuple[float, float], text: str, owner: int | None,
         label(axes, (corner[0] + side / 2, corner[1] + side / 2), text, fontsize=8, bbox=ground)
 
 
+def _legend(axes: Axes, lefts: Sequence[float], bottom: float) -> None:
+    for owner, left, text in zip((0, 1, None), lefts, ("on device 0", "on device 1", "on both"), strict=True):
+        _cell(axes, (left, bottom), "", owner)
+        label(axes, (left + 0.37, bottom + CELL / 2), text, ha="left", fontsize=8)
+
+
 def _listed(matrix: np.ndarray) -> str:
     return " and ".join(", ".join(map(str, values)) for values in matrix)
+
+
+HEADS, TOKENS, SMALL = 4, 3, 0.2
+
+
+def attention_heads(folder: Path) -> None:
+    """Attention on two devices: the heads are columns of W_Q, W_K and W_V, and rows of W_O."""
+    figure, axes = canvas(7.2, 3.75)
+    owners = [head * len(PARTS) // HEADS for head in range(HEADS)]
+    by_head = np.tile(np.arange(HEADS), (HEADS, 1))  # an element of a matrix shows its head
+    nothing = np.full((TOKENS, HEADS), "")
+    lefts, middle = (0.15, 1.3, 2.5, 4.05, 5.15, 6.25), 1.95
+
+    def of_column(_: int, column: int) -> int:
+        return owners[column]
+
+    _matrix(axes, lefts[0], middle, nothing, lambda *_: None, "X: all tokens", SMALL)
+    for name, height in (("Q", 1.05), ("K", 0), ("V", -1.05)):
+        _matrix(axes, lefts[1], middle + height, by_head, of_column, f"$W_{name}$", SMALL)
+    for head, owner in enumerate(owners):
+        bottom = middle + 0.62 - 0.47 * head
+        box(axes, (lefts[2], bottom), 1.2, 0.36, f"attention of head {head}", owner, fontsize=8)
+    _matrix(axes, lefts[3], middle, by_head[:TOKENS], of_column, "outputs of heads", SMALL)
+    _matrix(axes, lefts[4], middle, by_head.T, lambda line, _: owners[line], "$W_O$", SMALL)
+    _matrix(axes, lefts[5], middle, nothing, lambda *_: None, "Y: all tokens", SMALL)
+    for start in (2.16, 3.76):
+        arrow(axes, (start, middle), (start + 0.26, middle))
+    for x, sign in ((1.125, "×"), (5, "×"), (6.1, "=")):
+        label(axes, (x, middle), sign, fontsize=12)
+    texts = (1.7, 0.3, "by columns"), (3.1, 0.3, "no message"), (5.55, 1.35, "by rows")
+    for x, y, text in (*texts, (6.65, 1.35, "all-reduce of\ntwo partial sums")):
+        label(axes, (x, y), text, fontsize=8, fontweight="bold")
+    _legend(axes, (3.6, 4.95, 6.2), 0.17)
+    draw.save(
+        figure,
+        folder / "12_attention_heads.svg",
+        f"Attention with {HEADS} heads on two devices. Both devices have all tokens X. The matrices of queries, keys "
+        "and values are cut by columns: device 0 has the columns of heads 0 and 1, device 1 those of heads 2 and 3. "
+        "Each device computes the attention of its heads without a message. The output matrix is cut by rows, so "
+        "each device gets a partial sum of the full size, and one all-reduce adds the two.",
+    )
 
 
 TILES = 2  # in each direction
@@ -306,9 +316,9 @@ def _tile_name(axes: Axes, x: float, y: float, rank: int) -> None:
 def main(folder: Path = FOLDER) -> None:
     """Draw all of them into a folder."""
     draw.apply_style()
-    pipeline_stages(folder)
     pipeline_schedule(folder)
     tensor_split(folder)
+    attention_heads(folder)
     spatial_split(folder)
 
 

@@ -42,8 +42,8 @@ class Recorded(NamedTuple):
 def machine() -> str:
     """The kind of this machine: processor, cores, GPUs."""
     gpus = devices.gpu_names()
-    gpu_text = ", ".join(f"{gpus.count(name)} × {name}" for name in dict.fromkeys(gpus)) or "no GPU"
-    return f"{platform.machine()}, {devices.cores()} cores, {gpu_text}"
+    text = ", ".join(f"{gpus.count(name)} × {name}" for name in dict.fromkeys(gpus))
+    return f"{platform.machine()}, {devices.cores()} cores, {text or 'no GPU'}"
 
 
 def write(
@@ -57,7 +57,7 @@ def write(
     folder: Path = FOLDER,
 ) -> None:
     """Record a result that this machine has given today."""
-    today = datetime.now(UTC).date().isoformat()
+    today = str(datetime.now(UTC).date())
     record = Recorded(framework, versions, machine(), today, command, program, arguments, result)
     folder.mkdir(parents=True, exist_ok=True)
     (folder / f"{name}.json").write_text(json.dumps(record._asdict(), indent=1) + "\n")
@@ -68,9 +68,11 @@ def read(name: str, folder: Path = FOLDER) -> Recorded:
     return Recorded(**json.loads((folder / f"{name}.json").read_text()))
 
 
-def measured_or_recorded(name: str, missing: str | None, run: Callable[[], Any]) -> tuple[Any, str]:
+def measured_or_recorded(
+    name: str, missing: str | None, run: Callable[[], Any], folder: Path = FOLDER
+) -> tuple[Any, str]:
     """What `run` gives, unless something is `missing`, then the recorded result; and a line that says which it is."""
     if missing:
-        record = read(name)
+        record = read(name, folder)
         return record.result, f"{record.source()}. {missing}"
     return run(), "measured here"

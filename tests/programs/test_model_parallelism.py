@@ -1,8 +1,6 @@
 """The programs of notebook 12: every split trains to the weights of the undivided network."""
 
 import json
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
@@ -11,7 +9,7 @@ import numpy as np
 import pytest
 from scipy.signal import correlate
 
-from distlab import launch, programs
+from distlab import frameworks, launch, programs
 from distlab.model_parallel.pipelines import activations_held
 from distlab.model_parallel.sharded_optimizers import BytesPerParameter, bytes_sent, model_state_bytes
 from distlab.simulate import RankFailedError, World
@@ -49,26 +47,24 @@ def test_every_layout_trains_to_the_weights_of_one_device(split: dict) -> None:
     assert split["moved"] > 1000 * TOLERANCE
     for run in split["runs"]:
         assert run["difference"] <= TOLERANCE, run
-        assert run["loss"] == pytest.approx(split["loss"], abs=TOLERANCE)
 
 
 def test_each_device_has_its_part_of_every_tensor(split: dict) -> None:
     found = {(run["split"], run["data"], run["model"]): run["shapes"] for run in split["runs"]}
     wanted = {}
-    for count in (4, 8):
-        wanted["data", count, 1] = [64 // count, 784], [[784, 80], [80, 16]]
-        wanted["column, row", 1, count] = [64, 784], [[784, 80 // count], [80 // count, 16]]
-        wanted["column, column", 1, count] = [64, 784], [[784, 80 // count], [80, 16 // count]]
-    for rows, columns in ((2, 2), (2, 4), (4, 2)):
+    wanted["data", 8, 1] = [8, 784], [[784, 80], [80, 16]]
+    wanted["column, row", 1, 8] = [64, 784], [[784, 10], [10, 16]]
+    wanted["column, column", 1, 8] = [64, 784], [[784, 10], [80, 2]]
+    for rows, columns in ((2, 4), (4, 2)):
         wanted["data × model", rows, columns] = [64 // rows, 784], [[784, 80 // columns], [80 // columns, 16]]
     assert found == {key: {"images": images, "weights": weights} for key, (images, weights) in wanted.items()}
 
 
-def test_dtensor_comes_too_late_after_the_first_operation() -> None:
-    lines = "import tensorflow as tf; tf.constant(1); tf.experimental.dtensor.initialize_accelerator_system('CPU')"
-    done = subprocess.run([sys.executable, "-c", lines], capture_output=True, text=True, timeout=600)
-    assert done.returncode == 1
-    assert "TensorFlow has already been initialized" in done.stderr
+def test_a_mesh_in_pytorch_trains_to_the_weights_of_the_undivided_network() -> None:
+    if reason := frameworks.problem("torch"):
+        pytest.skip(reason)
+    run = launch.torchrun(CHAPTER / "mesh.py", ranks=RANKS, python=frameworks.python("torch"), echo=False)
+    assert float(run.output["rank 0"].split()[-1]) <= TOLERANCE
 
 
 # By layers ----------------------------------------------------------------------------------------------------------
@@ -76,7 +72,7 @@ def test_dtensor_comes_too_late_after_the_first_operation() -> None:
 
 @pytest.fixture(scope="module")
 def staged(alone: Callable[..., dict]) -> dict:
-    return alone("pipeline_stages.py", "--stages", 2, 3, 4, "--micro-batches", 6, "--steps", 10, "--batch", 50)
+    return alone("pipeline_stages.py", "--stages", 2, 3, 4, "--micro-batches", 6, "--steps", 10)
 
 
 def test_every_pipeline_trains_to_the_weights_of_the_undivided_network(staged: dict) -> None:
@@ -153,7 +149,7 @@ def test_a_tile_smaller_than_its_halo_is_refused(spatial: ModuleType) -> None:
 
 
 def test_tiles_over_mpi_equal_the_whole_image(spatial: ModuleType) -> None:
-    arguments = ["--height", 61, "--width", 47, "--kernel", 5]
+    arguments = ["--height", 61, "--width", 47]
     how = {"seconds": 600, "result": True, "echo": False}
     found = launch.mpirun(CHAPTER / "spatial_split.py", *arguments, ranks=RANKS, **how).result
     assert found["difference"] <= TOLERANCE and found["gradients_difference"] <= TOLERANCE
@@ -170,10 +166,10 @@ def test_tiles_over_mpi_equal_the_whole_image(spatial: ModuleType) -> None:
 
 def test_sharded_optimizers_over_mpi_train_as_one_process_does() -> None:
     how = {"seconds": 600, "result": True, "echo": False}
-    arguments = ["--steps", 4, "--units", 40]
+    arguments = ["--steps", 4]
     found = launch.mpirun(CHAPTER / "shard_optimizer.py", *arguments, ranks=RANKS, **how).result
     parameters = found["parameters"]
-    assert parameters == 785 * 40 + 41 * 10
+    assert parameters == 785 * 64 + 65 * 10
     assert found["moved"] > 100 * TOLERANCE
     for stage, each in found["stages"].items():
         assert each["difference"] <= TOLERANCE

@@ -2,7 +2,7 @@
 
 On a laptop, on logical devices of the processor, or on a machine with at least as many GPUs as stages:
 
-    python pipeline_stages.py --stages 2 4 --schedules gpipe 1f1b --result result.json
+    python pipeline_stages.py --stages 2 4 --result result.json
 
 Under Slurm, one process that drives all GPUs of its node:
 
@@ -18,7 +18,7 @@ difference of any weight from a run of the undivided network, and the most tapes
 import argparse
 import json
 from collections.abc import Sequence
-from itertools import pairwise
+from itertools import chain, pairwise
 from pathlib import Path
 
 import numpy as np
@@ -29,18 +29,15 @@ from distlab import checks, data, devices, model_parallel  # before TensorFlow: 
 import tensorflow as tf
 
 pipelines = model_parallel.pipelines
-SIZES = (28 * 28, 48, 40, 32, 10)
+SIZES, BATCH, RATE = (28 * 28, 48, 40, 32, 10), 64, 0.1
 
 
 def parse() -> argparse.Namespace:
     """The command line."""
     parser = argparse.ArgumentParser(description="Train a network by stages and compare with the undivided one.")
     parser.add_argument("--stages", type=int, nargs="+", default=[2, 4], help="each at most 4 (default: 2 4)")
-    parser.add_argument("--schedules", nargs="+", choices=["gpipe", "1f1b"], default=["gpipe", "1f1b"])
     parser.add_argument("--micro-batches", type=int, default=8)
     parser.add_argument("--steps", type=int, default=20)
-    parser.add_argument("--batch", type=int, default=64)
-    parser.add_argument("--learning-rate", type=float, default=0.1)
     parser.add_argument("--dataset", choices=data.NAMES, default="digits")
     parser.add_argument("--result", type=Path, help="JSON file with the differences and the tapes held")
     return parser.parse_args()
@@ -57,8 +54,14 @@ class Stage:
         self.tapes: dict[int, tuple] = {}
         self.most_tapes = 0
 
-    def forward(self, micro_batch: int, inputs: tf.Tensor, labels: tf.Tensor, examples: int) -> tf.Tensor:
-        """The outputs for one micro-batch, on the last stage its share of the batch's mean loss."""
+    def forward(
+        self,
+        micro_batch: int,
+        inputs: tf.Tensor,
+        labels: tf.Tensor,
+        examples: int,
+    ) -> tf.Tensor:
+        """The outputs for a micro-batch, on the last stage its share of the batch's mean loss."""
         with tf.device(self.device), tf.GradientTape() as tape:
             outputs = inputs = tf.identity(inputs)
             tape.watch(inputs)
@@ -74,22 +77,27 @@ class Stage:
         self.most_tapes = max(self.most_tapes, len(self.tapes))
         return outputs
 
-    def backward(self, micro_batch: int, gradient: tf.Tensor | None) -> tuple[tf.Tensor, list[tf.Tensor]]:
-        """From the gradient by the outputs those by the inputs and by the variables; the tape is given up."""
+    def backward(
+        self,
+        micro_batch: int,
+        gradient: tf.Tensor | None,
+    ) -> tuple[tf.Tensor, list[tf.Tensor]]:
+        """The gradients by inputs and by variables, from that by the outputs; drops the tape."""
         tape, inputs, outputs = self.tapes.pop(micro_batch)
         with tf.device(self.device):
             gradient = None if gradient is None else tf.identity(gradient)
-            by_inputs, *by_variables = tape.gradient(outputs, [inputs, *self.variables], output_gradients=gradient)
+            sources = [inputs, *self.variables]
+            by_inputs, *by_variables = tape.gradient(outputs, sources, gradient)
         return by_inputs, by_variables
 
 
 def in_time(schedule: str, stages: int, micro_batches: int) -> list[pipelines.Work]:
     """All passes of all stages in the order in which they begin on the virtual cluster."""
-    works = [work for of_stage in pipelines.simulate(schedule, stages, micro_batches).works for work in of_stage]
+    works = chain(*pipelines.simulate(schedule, stages, micro_batches).works)
     return sorted(works, key=lambda work: (work.start, work.stage))
 
 
-def train_step(stages: list[Stage], order: list[pipelines.Work], images: list, labels: list, rate: float) -> None:
+def train_step(stages: list[Stage], order: list[pipelines.Work], images: list, labels: list) -> None:
     """One batch, cut into micro-batches `images` and `labels`, through the pipeline; then one step of SGD."""
     examples = sum(map(len, images))
     activations = {(0, number): inputs for number, inputs in enumerate(images)}
@@ -107,7 +115,7 @@ def train_step(stages: list[Stage], order: list[pipelines.Work], images: list, l
                 sums[work.stage] = [total + part for total, part in zip(sums[work.stage], by_variables, strict=True)]
     for stage, totals in zip(stages, sums, strict=True):
         for variable, total in zip(stage.variables, totals, strict=True):
-            variable.assign_sub(rate * total)
+            variable.assign_sub(RATE * total)
 
 
 def start_layers() -> list[tuple[np.ndarray, np.ndarray]]:
@@ -134,9 +142,9 @@ def train(options: argparse.Namespace, stages: list[Stage], schedule: str, micro
     images, labels = data.load(options.dataset).train
     order = in_time(schedule, len(stages), micro_batches)
     for number in range(options.steps):
-        taken = np.arange(number * options.batch, (number + 1) * options.batch) % len(images)
-        batch = images[taken].reshape(options.batch, -1), labels[taken]
-        train_step(stages, order, *(np.array_split(part, micro_batches) for part in batch), options.learning_rate)
+        taken = np.arange(number * BATCH, (number + 1) * BATCH) % len(images)
+        batch = images[taken].reshape(BATCH, -1), labels[taken]
+        train_step(stages, order, *(np.array_split(part, micro_batches) for part in batch))
     return [variable.numpy() for stage in stages for variable in stage.variables]
 
 
@@ -145,17 +153,16 @@ def main() -> None:
     options = parse()
     names = devices.at_least(max(options.stages))
     undivided = train(options, make_stages(1, names), "gpipe", 1)
-    start = [values for layer in start_layers() for values in layer]
     runs = []
     for count in options.stages:
-        for schedule in options.schedules:
+        for schedule in ("gpipe", "1f1b"):
             stages = make_stages(count, names)
             weights = train(options, stages, schedule, options.micro_batches)
             far = checks.largest_difference(weights, undivided)
             tapes = [stage.most_tapes for stage in stages]
             runs.append({"stages": count, "schedule": schedule, "difference": far, "most_tapes": tapes})
             print(f"{count} stages, {schedule}: weights differ by {far:.1e}; tapes held {tapes}", flush=True)
-    moved = checks.largest_difference(undivided, start)
+    moved = checks.largest_difference(undivided, list(chain(*start_layers())))
     if options.result:
         options.result.write_text(json.dumps({"moved": moved, "runs": runs}) + "\n")
 

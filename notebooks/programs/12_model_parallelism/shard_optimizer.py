@@ -25,17 +25,13 @@ from mpi4py import MPI
 from distlab import checks, data, model_parallel
 from distlab.simulate import run_over_mpi
 
-zero = model_parallel.sharded_optimizers
+zero, BATCH, UNITS = model_parallel.sharded_optimizers, 64, 64
 
 
 def parse() -> argparse.Namespace:
     """The command line."""
     parser = argparse.ArgumentParser(description="Train with sharded optimizer states and compare with one process.")
-    parser.add_argument("--stages", type=int, nargs="+", choices=zero.STAGES, default=[0, 1, 2, 3])
     parser.add_argument("--steps", type=int, default=10)
-    parser.add_argument("--batch", type=int, default=64, help="images in a global batch (default: 64)")
-    parser.add_argument("--units", type=int, default=64, help="of the hidden layer (default: 64)")
-    parser.add_argument("--learning-rate", type=float, default=1e-3)
     parser.add_argument("--dataset", choices=data.NAMES, default="digits")
     parser.add_argument("--result", type=Path, help="JSON file that rank 0 writes")
     return parser.parse_args()
@@ -44,19 +40,19 @@ def parse() -> argparse.Namespace:
 def batches(options: argparse.Namespace) -> list[tuple[np.ndarray, np.ndarray]]:
     """Images (batch, 784), float64, and labels of every step."""
     images, labels = data.load(options.dataset).train
-    taken = np.arange(options.steps * options.batch).reshape(options.steps, options.batch) % len(images)
+    taken = np.arange(options.steps * BATCH).reshape(-1, BATCH) % len(images)
     return [(images[part].reshape(len(part), -1).astype(np.float64), labels[part]) for part in taken]
 
 
 def main() -> None:
     """Train in every stage; let rank 0 compare and write."""
     options, world = parse(), MPI.COMM_WORLD
-    layers = model_parallel.layered_network.random_layers((28 * 28, options.units, data.CLASSES), seed=12)
-    adam, todo = zero.Adam(options.learning_rate), batches(options)
-    alone = zero.train_serially(layers, todo, adam) if world.rank == 0 else None
+    layers = model_parallel.layered_network.random_layers((28 * 28, UNITS, data.CLASSES), seed=12)
+    todo = batches(options)
+    alone = zero.train_serially(layers, todo) if world.rank == 0 else None
     found = {}
-    for stage in options.stages:
-        run = run_over_mpi(lambda rank, stage=stage: zero.train(rank, layers, todo, stage, adam))
+    for stage in zero.STAGES:
+        run = run_over_mpi(lambda rank, stage=stage: zero.train(rank, layers, todo, stage))
         results, sent = world.gather(run.result), world.gather(run.bytes_sent)
         if world.rank == 0:
             weights = zero.whole_layers(results, [layer.shape for layer in layers], stage)

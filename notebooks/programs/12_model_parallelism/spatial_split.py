@@ -27,10 +27,11 @@ from distlab.simulate import Rank, run_over_mpi
 
 def parse() -> argparse.Namespace:
     """The command line."""
-    parser = argparse.ArgumentParser(description="Convolve one image in tiles and compare with the whole.")
-    parser.add_argument("--height", type=int, default=301, help="pixels (default: 301)")
-    parser.add_argument("--width", type=int, default=203, help="pixels (default: 203)")
-    parser.add_argument("--kernel", type=int, default=5, help="pixels, odd (default: 5)")
+    parser = argparse.ArgumentParser(
+        description="Convolve an image of height × width pixels in tiles and compare with the whole."
+    )
+    parser.add_argument("--height", type=int, default=301)
+    parser.add_argument("--width", type=int, default=203)
     parser.add_argument("--result", type=Path, help="JSON file that rank 0 writes")
     return parser.parse_args()
 
@@ -54,15 +55,16 @@ def together(tiles: list[np.ndarray]) -> np.ndarray:
 
 
 async def with_halo(rank: Rank, tile: np.ndarray, halo: int) -> np.ndarray:
-    """The tile (h, w, c) with `halo` pixels of its neighbours all round; beyond the image's edge they are 0.
+    """The tile (h, w, c) with `halo` pixels of its neighbours all round; beyond the edge they are 0.
 
-    First columns go to the left and right, then rows, longer by now, up and down: so the corners arrive as well.
-    Raises ValueError for a tile that is smaller than the halo: its neighbours would need pixels from beyond it.
+    First columns go left and right, then rows, longer by now, up and down: so corners arrive too.
+    Raises ValueError for a tile that is smaller than the halo.
     """
     rows, columns = grid(rank.size)
     row, column = divmod(rank.index, columns)
     if min(tile.shape[:2]) < halo:
-        raise ValueError(f"a tile of {tile.shape[0]} × {tile.shape[1]} pixels is smaller than its halo of {halo}")
+        size = " × ".join(map(str, tile.shape[:2]))
+        raise ValueError(f"a tile of {size} pixels is smaller than its halo of {halo}")
     for axis, number, count, stride in ((1, column, columns, 1), (0, row, rows, columns)):
         before = rank.index - stride if number > 0 else None
         after = rank.index + stride if number < count - 1 else None
@@ -113,7 +115,7 @@ async def convolve_tiles(
     return outputs, [await collectives.ring_all_reduce(rank, own) for own in (own_first, own_second)]
 
 
-def problem(height: int, width: int, kernel: int) -> tuple[np.ndarray, list[np.ndarray], np.ndarray]:
+def problem(height: int, width: int, kernel: int = 5) -> tuple[np.ndarray, list[np.ndarray], np.ndarray]:
     """A random image of three channels, two kernels (4 and 2 filters), and the outputs that are wanted."""
     numbers = np.random.default_rng(12)
     image = numbers.normal(size=(height, width, 3))
@@ -126,7 +128,7 @@ def main() -> None:
     from mpi4py import MPI
 
     options, world = parse(), MPI.COMM_WORLD
-    image, kernels, wanted = problem(options.height, options.width, options.kernel)
+    image, kernels, wanted = problem(options.height, options.width)
     own = tiles_of(image, world.size)[world.rank], kernels, tiles_of(wanted, world.size)[world.rank]
     run = run_over_mpi(lambda rank, inputs: convolve_tiles(rank, *inputs), own)
     tile, gradients = run.result
@@ -139,8 +141,8 @@ def main() -> None:
         gradients_far = checks.largest_difference(gradients, whole_gradients)
         print(f"{world.size} tiles of {options.height} × {options.width}: outputs differ by {far:.1e}", flush=True)
         if options.result:
-            found = {"difference": far, "gradients_difference": gradients_far, "bytes_sent": sent}
-            found |= {"tiles": [list(part.shape[:2]) for part in tiles], "image_bytes": image.nbytes}
+            shapes = [list(part.shape[:2]) for part in tiles]
+            found = {"difference": far, "gradients_difference": gradients_far, "bytes_sent": sent, "tiles": shapes}
             options.result.write_text(json.dumps(found) + "\n")
 
 

@@ -21,7 +21,7 @@ tensor is cut:
 | data × model | n/2 × 2, 2 × n/2 | rows | columns | rows |
 
 Each split trains as many steps as a plain run on one device, from the same start, on the same batches. The result has
-for every split the largest difference of any weight from the plain run, the loss, and the shapes on one device.
+for every split the largest difference of any weight from the plain run, and the shapes on one device.
 """
 
 import argparse
@@ -36,11 +36,12 @@ from distlab import checks, data  # before TensorFlow: it selects tf-keras
 import tensorflow as tf
 from tensorflow.experimental import dtensor
 
+BATCH, UNITS, RATE = 64, 80, 0.1
 CLASSES = 16
 """The ten digits, and six that no image has, so that columns of the second weights can be cut as well."""
 
 SPLITS = {
-    # images, first weights, second weights: for each dimension the mesh dimension that cuts it
+    # images, first weights, second weights: which mesh dimension cuts each dimension
     "data": (("data", None), (None, None), (None, None)),
     "column, row": ((None, None), (None, "model"), ("model", None)),
     "column, column": ((None, None), (None, "model"), (None, "model")),
@@ -51,11 +52,8 @@ SPLITS = {
 def parse() -> argparse.Namespace:
     """The command line."""
     parser = argparse.ArgumentParser(description="Split a network with DTensor and compare with one device.")
-    parser.add_argument("--devices", type=int, default=8, choices=[4, 8, 16], help="the most of a mesh (default: 8)")
+    parser.add_argument("--devices", type=int, default=8, help="of each mesh, 8 or 16 (default: 8)")
     parser.add_argument("--steps", type=int, default=20)
-    parser.add_argument("--units", type=int, default=80, help="of the hidden layer (default: 80)")
-    parser.add_argument("--batch", type=int, default=64)
-    parser.add_argument("--learning-rate", type=float, default=0.1)
     parser.add_argument("--dataset", choices=data.NAMES, default="digits")
     parser.add_argument("--result", type=Path, help="JSON file with the differences, losses and shapes")
     return parser.parse_args()
@@ -64,71 +62,68 @@ def parse() -> argparse.Namespace:
 def meshes(count: int) -> list[tuple[str, int, int]]:
     """Split, data and model: every run with `count` devices."""
     single = [("data", count, 1), ("column, row", 1, count), ("column, column", 1, count)]
-    both = sorted({(count // 2, 2), (2, count // 2)})
-    return single + [("data × model", *shape) for shape in both]
+    return [*single, ("data × model", 2, count // 2), ("data × model", count // 2, 2)]
 
 
 def start_devices(count: int) -> list[str]:
     """Names of `count` devices for DTensor: GPUs where there are enough, else logical devices of the processor."""
-    kind = "GPU" if len(tf.config.list_physical_devices("GPU")) * dtensor.num_clients() >= count else "CPU"
+    kind = "GPU" if len(tf.config.list_physical_devices("GPU")) >= count else "CPU"
     # DTensor makes the logical devices itself, and nothing may have used TensorFlow before.
     dtensor.initialize_accelerator_system(kind, num_logical_cpu_devices=count if kind == "CPU" else None)
-    print(f"Devices: {count} {'GPUs' if kind == 'GPU' else 'logical devices of the processor'}", flush=True)
     return [f"{kind}:{index}" for index in range(count)]
 
 
-def start_weights(options: argparse.Namespace) -> list[np.ndarray]:
+def start_weights() -> list[np.ndarray]:
     """Both layers' weights, the same for every run."""
     numbers = np.random.default_rng(12)
-    shapes = ((28 * 28, options.units), (options.units, CLASSES))
+    shapes = ((28 * 28, UNITS), (UNITS, CLASSES))
     return [numbers.normal(scale=rows**-0.5, size=(rows, columns)).astype(np.float32) for rows, columns in shapes]
 
 
 def batches(options: argparse.Namespace) -> list[tuple[np.ndarray, np.ndarray]]:
     """Images (batch, 784) and labels (batch,) of every step."""
     images, labels = data.load(options.dataset).train
-    taken = (np.arange(options.steps * options.batch) % len(images)).reshape(options.steps, options.batch)
-    return [(images[part].reshape(options.batch, -1), labels[part].astype(np.int32)) for part in taken]
+    taken = (np.arange(options.steps * BATCH) % len(images)).reshape(-1, BATCH)
+    return [(images[part].reshape(BATCH, -1), labels[part].astype(np.int32)) for part in taken]
 
 
 @tf.function
-def step(weights: list[tf.Variable], images: tf.Tensor, labels: tf.Tensor, rate: tf.Tensor) -> tf.Tensor:
+def step(weights: list, images: tf.Tensor, labels: tf.Tensor, rate: tf.Tensor) -> tf.Tensor:
     """One step of SGD; nothing in it says how anything is split."""
     with tf.GradientTape() as tape:
         logits = tf.nn.relu(images @ weights[0]) @ weights[1]
-        loss = tf.reduce_mean(tf.nn.sparse_softmax_cross_entropy_with_logits(labels, logits))
+        losses = tf.nn.sparse_softmax_cross_entropy_with_logits(labels, logits)
+        loss = tf.reduce_mean(losses)
     for variable, gradient in zip(weights, tape.gradient(loss, weights), strict=True):
         variable.assign_sub(rate * gradient)
     return loss
 
 
-def train(options: argparse.Namespace) -> tuple[list[np.ndarray], float]:
-    """The plain run on one device: final weights and last loss."""
+def train(options: argparse.Namespace) -> list[np.ndarray]:
+    """The plain run on one device: final weights."""
     with tf.device("CPU:0"):
-        weights = [tf.Variable(values) for values in start_weights(options)]
+        weights = [tf.Variable(values) for values in start_weights()]
         for images, labels in batches(options):
-            loss = step(weights, tf.constant(images), tf.constant(labels), tf.constant(options.learning_rate))
-    return [variable.numpy() for variable in weights], float(loss)
+            step(weights, images, labels, RATE)
+    return [variable.numpy() for variable in weights]
 
 
 def train_split(options: argparse.Namespace, split: str, names: list[str], shape: tuple[int, int]) -> dict:
-    """The same with layouts: final weights, last loss, and the shapes that one device has of everything."""
+    """The same with layouts: final weights, and the shapes that one device has of everything."""
     mesh = dtensor.create_mesh([("data", shape[0]), ("model", shape[1])], devices=names)
     layouts = [
         dtensor.Layout([dtensor.UNSHARDED if cut is None else cut for cut in cuts], mesh) for cuts in SPLITS[split]
     ]
     of_labels = dtensor.Layout([layouts[0].sharding_specs[0]], mesh)
     weights = [
-        dtensor.DVariable(place(values, layout))
-        for values, layout in zip(start_weights(options), layouts[1:], strict=True)
+        dtensor.DVariable(place(values, layout)) for values, layout in zip(start_weights(), layouts[1:], strict=True)
     ]
-    rate = place(np.float32(options.learning_rate), dtensor.Layout.replicated(mesh, rank=0))
+    rate = place(np.float32(RATE), dtensor.Layout.replicated(mesh, rank=0))
     for images, labels in batches(options):
-        loss = step(weights, place(images, layouts[0]), place(labels, of_labels), rate)
+        step(weights, place(images, layouts[0]), place(labels, of_labels), rate)
     shapes = [list(dtensor.unpack(tensor.read_value())[0].shape) for tensor in weights]
     return {
         "weights": [whole(variable.read_value(), mesh) for variable in weights],
-        "loss": float(whole(loss, mesh)),
         "shapes": {"images": list(dtensor.unpack(place(images, layouts[0]))[0].shape), "weights": shapes},
     }
 
@@ -148,18 +143,16 @@ def main() -> None:
     """Train in every way, compare, write the result."""
     options = parse()
     names = start_devices(options.devices)
-    plain, plain_loss = train(options)
+    plain = train(options)
     runs = []
-    for count in sorted({4, options.devices}):
-        for split, *shape in meshes(count):
-            run = train_split(options, split, names[:count], tuple(shape))
-            weights = run.pop("weights")
-            far = checks.largest_difference(weights, plain)
-            runs.append({"split": split, "data": shape[0], "model": shape[1], "difference": far, **run})
-            print(f"{split}, {shape[0]} × {shape[1]} devices: weights differ by {far:.1e}", flush=True)
-    moved = checks.largest_difference(plain, start_weights(options))
+    for split, *shape in meshes(options.devices):
+        run = train_split(options, split, names, tuple(shape))
+        far = checks.largest_difference(run.pop("weights"), plain)
+        runs.append({"split": split, "data": shape[0], "model": shape[1], "difference": far, **run})
+        print(f"{split}, {shape[0]} × {shape[1]} devices: weights differ by {far:.1e}", flush=True)
+    moved = checks.largest_difference(plain, start_weights())
     if options.result:
-        options.result.write_text(json.dumps({"loss": plain_loss, "moved": moved, "runs": runs}) + "\n")
+        options.result.write_text(json.dumps({"moved": moved, "runs": runs}) + "\n")
 
 
 if __name__ == "__main__":

@@ -191,13 +191,13 @@ class _Replica:
         return values.reshape(self._shapes[index])
 
     async def _reduced(self, gradient: np.ndarray) -> np.ndarray:
-        """The sum over the ranks: whole, or from stage 2 on only this rank's shard, and the rest is dropped."""
+        """The sum over the ranks: whole, or from stage 2 on only this rank's shard."""
         if self._stage == 0:
             return await ring_all_reduce(self._rank, gradient)
         shard = await reduce_scatter(self._rank, gradient)
         if self._stage >= 2:
             return shard.copy()
-        # Stage 1 keeps the buffer of the whole gradient, though only this rank's part of it holds a sum.
+        # Stage 1 keeps the whole buffer, though only this rank's part of it holds a sum.
         self._mine(gradient, sharded=True)[:] = shard
         return gradient
 
@@ -205,7 +205,10 @@ class _Replica:
         values, gradient = self.parameters[index], self._gradients[index]
         if self._stage in (1, 2):
             shard = self._mine(values, sharded=True)
-            self._states[index].update(shard, gradient if self._stage == 2 else self._mine(gradient, sharded=True))
+            self._states[index].update(
+                shard,
+                gradient if self._stage == 2 else self._mine(gradient, sharded=True),
+            )
             values[:] = await all_gather(self._rank, shard)
         else:
             self._states[index].update(values, gradient)

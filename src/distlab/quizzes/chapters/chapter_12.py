@@ -15,7 +15,7 @@ def columns_then_rows(
 ) -> None:
     sent = {"column, row": batch * outputs, "column, column": batch * hidden}
     item.choose(f"""Two dense layers, {hidden:,} hidden units and {outputs} outputs, are split inside: {split}. The
-        batch has {batch} samples. How many numbers has the array of the forward pass's collective?""")
+        batch has {batch} samples. How many numbers does the forward pass's collective give to every device?""")
     item.right(sent[split], "numbers").why("""Column, row adds up partial outputs; column, column gathers the hidden
         units before the second layer.""")
     item.wrong(other(sent, split), "The other split").why("Ask what is cut where.")
@@ -42,8 +42,8 @@ def relu_of_the_parts(
 
 def bubble(item: Item, stages: int = pick(3, 4, 6, 8), micro_batches: int = pick(4, 8, 16, 32)) -> None:
     share = float(pipelines.bubble_fraction(stages, micro_batches))
-    item.enter(f"""A pipeline has {stages} equal stages and {micro_batches} micro-batches, under GPipe. Which share of
-        the devices' time do they wait?""")
+    item.enter(f"""A pipeline has {stages} equal stages and {micro_batches} micro-batches, under GPipe. What share of
+        their time do the devices spend waiting?""")
     item.right(share, "%").why("(p − 1) / (m + p − 1): the pipeline fills and drains.")
     item.wrong((stages - 1) / micro_batches, "Relative to the work").why("""That divides by the ideal time, not by all
         time.""")
@@ -57,12 +57,12 @@ def more_micro_batches(
     few, many = micro_batches, times * micro_batches
     before, after = (float(pipelines.seconds(stages, m, 1 / m, 2 / m)) for m in (few, many))
     large, small = (float(pipelines.bubble_fraction(stages, m)) for m in (few, many))
-    item.choose(f"""{stages} stages work on a batch in {few} micro-batches, then on the same batch in {many}. By what is
-        the time divided, if the passes take as long per sequence?""")
+    item.choose(f"""{stages} stages work on a batch in {few} micro-batches, then on the same batch in {many}. How many
+        times shorter is the batch's time, if a pass takes the same time per sequence?""")
     item.right(before / after).why("The time is (m + p − 1)/m times the work of a stage: only waiting shrinks.")
-    item.wrong(times, "As the micro-batches").why("The work is the same; only the bubble gets shorter.")
+    item.wrong(times, "Like the micro-batches").why("The work is the same; only the bubble gets shorter.")
     item.wrong(1, "The stages decide").why("The bubble is p − 1 passes of a micro-batch, and those got shorter.")
-    item.wrong(large / small, "The bubble for the time").why("That is by how much the bubble's share shrinks.")
+    item.wrong(large / small, "The bubble for the time").why("That is how much smaller the bubble's share becomes.")
 
 
 def activations_of_a_stage(
@@ -73,10 +73,10 @@ def activations_of_a_stage(
     schedule: str = pick("GPipe", "1F1B"),
 ) -> None:
     kept = {name: pipelines.activations_held(name.lower(), stages, micro_batches, stage) for name in ("GPipe", "1F1B")}
-    item.enter(f"""{stages} stages, numbered from 0, {micro_batches} micro-batches, schedule {schedule}. Of how many
-        micro-batches does stage {stage} keep the activations at most?""")
+    item.enter(f"""{stages} stages, numbered from 0, {micro_batches} micro-batches, schedule {schedule}. For how many
+        micro-batches, at most, does stage {stage} keep activations?""")
     item.right(int(kept[schedule])).why("""GPipe keeps all until the backward passes begin; under 1F1B stage s has at
-        most p − s on their way.""")
+        most p − s under way.""")
     item.wrong(other(kept, schedule), "The other schedule").why("They take the same time, not memory.")
     item.wrong(stage + 1, "Counted from the input").why("What matters is how many stages follow until the loss.")
     item.wrong(1, "One at a time").why("Later micro-batches enter before the first gradient comes back.")
@@ -87,21 +87,21 @@ def interleaved_bubble(item: Item, stages: int = pick(4, 8), times: int = pick(2
     plain, interleaved = (float(pipelines.bubble_fraction(stages, micro_batches, v)) for v in (1, chunks))
     longer = float(pipelines.bubble_fraction(stages * chunks, micro_batches))
     item.choose(f"""1F1B with {stages} stages and {micro_batches} micro-batches is changed to interleaved 1F1B with
-        {chunks} chunks a stage. Which share of the time is the bubble now, if messages take no time?""")
+        {chunks} chunks per stage. What share of the time is the bubble now, if messages take no time?""")
     item.right(interleaved, "%").why(f"""(p − 1) / (vm + p − 1); before it was {100 * plain:.1f} %. The price is
         {chunks} times as many messages.""")
     item.wrong(plain, "1F1B saves memory only").why("""That is true of 1F1B; interleaving also fills the pipeline
         sooner.""")
     item.wrong(plain / chunks, "Divided by the chunks").why("""The bubble's time is divided by v; its share is of less
         time.""")
-    item.wrong(longer, "More stages").why("The devices stay as many.")
+    item.wrong(longer, "More stages").why("The number of devices stays the same.")
 
 
 def width_of_the_seam(item: Item, kernel: int = pick(3, 5, 7), layers: int = pick(1, 2, 3)) -> None:
     reach = layers * (kernel // 2)
-    item.enter(f"""An image is cut into two tiles, each on a rank. {amount(layers, "convolutions")} with kernels of
-        {kernel} × {kernel} follow one another, and the exchange of halos was forgotten. How many pixels wide is the
-        strip of wrong outputs along the cut?""")
+    item.enter(f"""An image is cut into two tiles, each on a rank. It goes through {amount(layers, "convolutions")} with
+        kernels of {kernel} × {kernel}, but somebody forgot to exchange the halos. How many pixels wide is the strip of
+        wrong outputs along the cut?""")
     item.right(2 * reach, "pixels").why(f"""The layers reach {reach} pixels beyond a tile's edge, on each side of the
         cut.""")
     item.wrong(reach, "One side").why("The pixels on both sides of the cut lack their neighbours.")
@@ -114,7 +114,7 @@ def sharded_states(
 ) -> None:
     sizes = [float(sharded_optimizers.model_state_bytes(1e9 * billions, ranks, each)) / 1e9 for each in range(4)]
     item.choose(f"""A model of {billions} billion parameters trains with Adam in mixed precision on {ranks} ranks with
-        ZeRO {stage}. How many GB of states has each rank?""")
+        ZeRO {stage}. How many GB of states does each rank store?""")
     item.right(sizes[stage], "GB").why("""2 bytes for the parameter, 2 for the gradient, 12 for the optimizer; what is
         divided counts 1/N.""")
     for each, size in enumerate(sizes):
@@ -129,7 +129,7 @@ def bytes_of_zero(
     sent, another = (
         float(sharded_optimizers.bytes_sent(gigabytes, ranks, each)) for each in (stage, 3 if stage < 3 else 0)
     )
-    item.enter(f"""The parameters of a model have {gigabytes} GB, and so have its gradients. How many GB does each of
+    item.enter(f"""The parameters of a model take {gigabytes} GB, and so do its gradients. How many GB does each of
         {ranks} ranks send in a step with ZeRO {stage}?""")
     item.right(sent, "GB").why("""Stages 1 and 2 use the two halves of an all-reduce; stage 3 gathers the parameters
         once more.""")
@@ -144,7 +144,7 @@ def which_split(item: Item, billions: int = pick(1, 2, 3, 39, 70, 175), devices:
     right, wrong = (data, split) if state <= 60 else (split, data)
     item.choose(f"""A model of {billions} billion parameters trains with Adam in mixed precision on {devices} GPUs with
         80 GB, in servers of 8 with NVLink. Which split do you try first?""")
-    item.right(right).why(f"""Its states have {figure(state)} GB. What fits on a device needs no model parallelism; what
+    item.right(right).why(f"""Its states take {figure(state)} GB. What fits on a device needs no model parallelism; what
         does not needs fast links inside layers.""")
     item.wrong(wrong, "Memory not computed").why("Compare 16 bytes per parameter with the memory of one device.")
     item.wrong("A pipeline inside the servers, tensor between them", "Links exchanged").why("""Every layer waits for its
