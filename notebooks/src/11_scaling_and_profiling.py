@@ -21,9 +21,9 @@
 # - How many images has a run truly processed?
 # - Which published efficiencies survive a recount?
 # - What does a checkpoint by rank 0 cost all ranks?
-# - How do weak and strong scaling differ, and what does a model predict for both?
+# - How do weak and strong scaling differ, and can both be predicted?
 # - At which batch size can each kind of parallelism hide its communication?
-# - Which gradient waits for what, how many bytes does MPI move, which operations take the time?
+# - Which gradient waits, what does MPI move, which operations take the time?
 #
 # **Hardware.** Two CPU cores; with fewer the scaling over cores cannot be seen. A C compiler for section 7.
 
@@ -69,7 +69,7 @@ print(data.describe(dataset))
 # *images* are not the size of the data set: batches may be smaller, a tail may be dropped. So this program counts the
 # images in the step, with a metric, and times epochs, with a callback. (Its checkpoints are for section 3.)
 
-# %% tags=["slide-code"]
+# %%
 programs.show(PROGRAMS / "minimal.py")
 
 # %% [markdown] tags=["slide-predict"]
@@ -157,7 +157,7 @@ print(f"a lecture: 213,891 images/s on 8 V100, 67,000 on one, so {lecture:.0%} e
 # 3. **Right.** Counting is easier.
 # </details>
 
-# %% [markdown] tags=["slide-text", "slide-formula"]
+# %% [markdown]
 # ## 3. Amdahl's law, and a checkpoint in every epoch
 #
 # Let a part of the work take $s$ seconds whatever the number of ranks, and let the rest, $w$ seconds, be divided
@@ -286,7 +286,7 @@ for kind, divided in (("weak", 1), ("strong", sizes)):
         row = f"{kind} scaling, {sizes[-1]} ranks on {cores} cores: "
         print(f"{row}{seconds[-1] / serial:.1f} times as long a step as one rank alone")
 
-# %% [markdown] tags=["slide-takeaway", "slide-text"]
+# %% [markdown] tags=["slide-takeaway"]
 # **Weak** scaling pays one all-reduce per step. **Strong** scaling pays the same, and has only $1/p$ of the computing
 # to set against it. More ranks than cores share them: the machine is **oversubscribed**, and its efficiency is at most
 # cores / ranks.
@@ -295,7 +295,7 @@ for kind, divided in (("weak", 1), ("strong", sizes)):
 # all-reduce. If they are slower than one rank alone, they compete for memory, cache or clock rate. The rest is the
 # all-reduce. We compare two networks with similar computing and very different gradients.
 
-# %% tags=["varies", "slide-output"]
+# %% tags=["varies"]
 print("ms a step  one rank  apart  together  efficiency  all-reduce alone  exposed  gradient")
 for network, blocks in measured[2]["turns"].items():
     single, apart, together = 1e3 * np.array(blocks)  # ms, by block
@@ -306,7 +306,7 @@ for network, blocks in measured[2]["turns"].items():
     row += f"{np.median(single / together):12.0%}{alone:18.1f}"
     print(f"{row}{np.median(together - apart):9.1f}  {gradient[network]:,} bytes")
 
-# %% [markdown] tags=["slide-takeaway"]
+# %% [markdown]
 # *Exposed* is what the all-reduce adds to the step. It is less than the all-reduce alone where gradients travel while
 # others are computed, and more where the gradient comes in pieces that wait for their turn (section 6). A larger
 # batch dilutes it: computing grows, and the gradient does not. On a cluster, bind each rank to its cores (`mpirun
@@ -360,18 +360,17 @@ for where, ranks, gradients, activations in ways:
         print(f"    {scheme:20} {small:5.3f} {large:6.3f}")
 
 # %% [markdown] tags=["slide-takeaway", "slide-table"]
-# > **Takeaway.** With $b$ bytes per number, communication can hide behind computing if
-# >
-# > | scheme | condition | |
-# > |---|---|---|
-# > | data parallel | tokens per GPU and *step* $> bC / 2W$ | a larger batch helps |
-# > | ZeRO-3, FSDP | tokens per GPU and *micro-batch* $> bC / 2W$ | weights travel for each micro-batch |
-# > | tensor, $t$ GPUs | $t - 1 < 6hW / bC$ | the batch cancels: only width and links help |
-# > | pipeline, $p$ stages | micro-batches $\ge 9(p-1)$ | hardly any bytes; for a bubble of 10 % |
+# > **Takeaway.** Data parallelism needs enough tokens per GPU, tensor parallelism wide layers and fast links.
 #
-# So tensor parallelism stays inside a host ([chapter 12](12_model_parallelism.ipynb)). Images count as tokens do, by
-# operations. $C$ is a peak; a real device computes at half of it, and hides twice as much. *How to Scale Your Model*
-# derives these.
+# | scheme | hides its communication, of $b$ bytes per number, if | because |
+# |---|---|---|
+# | data parallel | tokens per GPU and *step* $> bC / 2W$ | a larger batch has more computing |
+# | ZeRO-3, FSDP | tokens per GPU and *micro-batch* $> bC / 2W$ | weights travel for each micro-batch |
+# | tensor, $t$ GPUs | $t - 1 < 6hW / bC$ | the batch cancels |
+# | pipeline, $p$ stages | micro-batches $\ge 9(p-1)$ | hardly any bytes, but a bubble: here 10 % |
+#
+# So tensor parallelism stays inside a host ([chapter 12](12_model_parallelism.ipynb)). $C$ is a peak; a real device
+# computes at half of it, and hides twice as much. *How to Scale Your Model* derives these conditions.
 
 # %% [markdown]
 # **Algorithm bandwidth** is $n/t$: what a user sees. It falls with more ranks although no link is slower. So NCCL's
@@ -396,7 +395,7 @@ for where, ranks, gradients, activations in ways:
 # With published $\alpha$, $\beta$ and computing times the same formulas predict other people's clusters. Four of the
 # rows below are those most often quoted; two are our worst, each on another machine.
 
-# %% tags=["slide-output"]
+# %%
 comparisons = costs.efficiencies.compare()
 ranked = sorted(comparisons, key=lambda row: -abs(row.difference))
 worst = ranked[0].published.hardware
@@ -412,7 +411,7 @@ for row in misses:
 # all rows; `distlab predict --published` explains them. At the far end is climate science: Kurth et al. (2018) trained
 # DeepLabv3+ with Horovod on 27,360 V100 at 90.7 % efficiency.
 
-# %% [markdown] tags=["slide-text", "slide-picture"]
+# %% [markdown]
 # ## 6. The timeline: overlap, buckets and the exposed tail
 #
 # Gradients become ready from the last layer to the first. Horovod collects what is ready in a cycle into a **bucket**
@@ -466,7 +465,7 @@ figure = draw.busy({"the gradients of one step": list(rows.values())}, list(rows
 figure.axes[-1].set_xlabel("milliseconds since the first gradient was announced")
 draw.show(figure, "One step, a row for each gradient: negotiated, queued, communicated.")
 
-# %% tags=["varies", "slide-output"]
+# %% tags=["varies"]
 tensors = [tensor for step in every for tensor in step]
 parts = [tensor.parts() for tensor in tensors]
 seconds = {part: sum(of_one[part] for of_one in parts) for part in parts[0]}
@@ -531,7 +530,7 @@ for row in whole.get(0, []):
 # NCCL, and **an MPI profile does not show NCCL calls**. Nor does it show what travels *inside* `MPI_Allreduce`
 # ([chapter 06](06_collectives_and_ring_all_reduce.ipynb) has the formula).
 
-# %% [markdown] tags=["slide-text"]
+# %% [markdown]
 # ## 8. What TensorFlow computed
 #
 # `tf.profiler` records each operation. `train.py` wraps one epoch of rank 0 in `tf.profiler.experimental.Profile(…)`;
@@ -568,9 +567,8 @@ print(f"the convolution has {share:.1%} of the parameters, the dense layers {1 -
 # own benchmark.
 #
 # On GPUs `NCCL_DEBUG=INFO` prints NCCL's rings and links, nccl-tests measures its bus bandwidth, and `nsys profile
-# --trace=cuda,nvtx` shows its kernels next to those that compute. `record_gpu.py`, in the folder of this chapter's
-# programs, records speed, idle time and bandwidth of your GPUs with PyTorch. The course has not run on a GPU yet, so no
-# result is shown.
+# --trace=cuda,nvtx` shows its kernels next to those that compute. `record_gpu.py`, among this chapter's programs,
+# records speed, idle time and bandwidth of your GPUs with PyTorch. The course has not run on a GPU yet.
 #
 # **Question.** The profile says that 30 % of the time is spent in `MPI_Allreduce`. What do you do first?
 #
