@@ -191,8 +191,8 @@ for timed in (31, 49):
 # epochs (the script's default) or 49 (the log). It stays in an hour's run.
 #
 # What is it? The tutorial does not say. *We infer it* from the program: rank 0 has a callback `ModelCheckpoint`, which
-# saves the whole model after each epoch while the other ranks wait. Beginning and ending an epoch costs time too. The
-# second `fit` of `minimal.py` has the same callback.
+# saves the whole model after each epoch. Beginning and ending an epoch costs time too. The second `fit` of `minimal.py`
+# has the same callback.
 #
 # **Predict.** Rank 1 saves nothing. How long are its epochs?
 
