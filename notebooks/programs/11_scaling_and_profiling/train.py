@@ -59,7 +59,7 @@ def take_device() -> None:
         return
     devices.hold_cores({devices.core_of(hvd.local_rank(), devices.allowed_cores())})
     tf.config.threading.set_intra_op_parallelism_threads(1)
-    tf.config.threading.set_inter_op_parallelism_threads(2)  # one may wait for an all-reduce while one computes
+    tf.config.threading.set_inter_op_parallelism_threads(2)  # with one, the biases were handed over last
 
 
 def batches(options: argparse.Namespace) -> tf.data.Dataset:
