@@ -83,13 +83,13 @@ def known_of_epoch(images: int, batch: int, gpus: int, *seconds: float) -> dict[
     return {"done": processed(images, batch, gpus), "of_one": processed(images, batch, 1)}
 
 
-ROUNDED_UP = "a batch that is not full is dropped, not made."
-PART_OF_STEP = "a step cannot be made in part. Which whole number is it?"
+ROUNDED_UP = "a batch that is not full is dropped."
+PART_OF_STEP = "no step is taken in part. Which whole number is it?"
 OWN_BATCH = "in a step each GPU takes a batch of its own."
-ZERO = "no step was made, so this is 0; only the efficiency has no value."
-EMPTY_LOOP = "no step was made, so what was timed is an empty loop. How efficient is that?"
+ZERO = "no step was taken, so this is 0; only the efficiency has no value."
+EMPTY_LOOP = "no step was taken, so what was timed is an empty loop. How efficient is that?"
 PER_CENT = "a fraction is asked for, not per cent."
-ONE_STEP = "this run makes one step, and a single step has an efficiency."
+ONE_STEP = "this run takes one step, and a single step has an efficiency."
 
 AUDIT_FORMULAS = {
     STEPS: {
@@ -193,7 +193,7 @@ CORRECTED_FORMULAS = {
     "right and claimed * -(-images // (batch * gpus)) * batch * gpus / of_one": ROUNDED_UP,
     "right if images > batch * gpus else None": ONE_STEP,
     "right if images >= 2 * batch * gpus else None": ONE_STEP,
-    "claimed / (of_one / done)": {WITHOUT: "no step is made, and `corrected` raises ZeroDivisionError."},
+    "claimed / (of_one / done)": {WITHOUT: "no step is taken, and `corrected` raises ZeroDivisionError."},
 }
 CORRECTED = ByPrograms(
     corrected,
@@ -501,11 +501,17 @@ ALPHA_BETA = ByPrograms(
 
 # 64 ranks ------------------------------------------------------------------------------------------------------------
 
+STRONG, WEAK = "strong scaling", "weak scaling"
+
 
 class Measured(NamedTuple):
-    """What is measured, and what is asked: the step's seconds on `ranks` ranks, `nbytes` of gradient."""
+    """What is measured, and what is asked: the step's seconds on `ranks` ranks, `nbytes` of gradient.
+
+    is_weak: every rank has the batch that was measured on one; else they divide it.
+    """
 
     ranks: int
+    is_weak: bool
     computing_ranks: Array
     computing_seconds: Array
     reducing_ranks: int
@@ -516,6 +522,7 @@ class Measured(NamedTuple):
 
 def predicted(
     ranks: int,
+    is_weak: bool,
     computing_ranks: Array,
     computing_seconds: Array,
     reducing_ranks: int,
@@ -525,7 +532,8 @@ def predicted(
 ) -> float:
     """Seconds of a step on `ranks` ranks: computing by Amdahl's law, then a ring all-reduce of the gradient."""
     serial, parallel = amdahl(computing_ranks, computing_seconds)
-    return serial + parallel / ranks + ring(ranks, nbytes, *alpha_beta(reducing_ranks, sizes, reducing_seconds))
+    computing = serial + (parallel if is_weak else parallel / ranks)
+    return computing + ring(ranks, nbytes, *alpha_beta(reducing_ranks, sizes, reducing_seconds))
 
 
 def ring(ranks: int, nbytes: float, latency: float, seconds_per_byte: float) -> float:
@@ -546,7 +554,7 @@ def drawn_step(generator: np.random.Generator, ranks: int, reducing_ranks: int, 
             break
     computing = law_columns(computing_ranks) @ np.array([serial, parallel])
     reducing = ring_columns(reducing_ranks, sizes) @ net
-    return Measured(ranks, computing_ranks, computing, reducing_ranks, sizes, reducing, nbytes)
+    return Measured(ranks, False, computing_ranks, computing, reducing_ranks, sizes, reducing, nbytes)
 
 
 def with_fits(computing: Callable[..., Array], reducing: Callable[..., Array]) -> Callable[..., float]:
@@ -556,7 +564,8 @@ def with_fits(computing: Callable[..., Array], reducing: Callable[..., Array]) -
         job = Measured(*case)
         serial, parallel = computing(law_columns(job.computing_ranks), job.computing_seconds)
         net = reducing(ring_columns(job.reducing_ranks, job.sizes), job.reducing_seconds)
-        return float(serial + parallel / job.ranks + ring(job.ranks, job.nbytes, *net))
+        divided = parallel if job.is_weak else parallel / job.ranks
+        return float(serial + divided + ring(job.ranks, job.nbytes, *net))
 
     return program
 
@@ -569,7 +578,10 @@ WRONG_PREDICTIONS = {
 
 
 def steps(generator: np.random.Generator) -> list[Measured]:
-    """Exact ones, with more computing and with more all-reduce; noisy ones, in one of which each wrong fit is off."""
+    """Exact ones, with more computing and with more all-reduce; noisy ones, in one of which each wrong fit is off.
+
+    Each exact one is asked for both kinds of scaling.
+    """
     pairs = ((64, 8), (64, 4), (48, 8))
 
     def noisy(seconds: Array) -> Array:
@@ -585,7 +597,7 @@ def steps(generator: np.random.Generator) -> list[Measured]:
         lambda jobs: len({known_of_step(*job)["computing"] > predicted(*job) / 2 for job in jobs}) == 2,
         lambda: [drawn_step(generator, *ranks) for ranks in pairs],
     )
-    return exact + drawn_until(
+    return [job._replace(is_weak=is_weak) for job in exact for is_weak in (False, True)] + drawn_until(
         lambda jobs: all(
             max(abs(wrong(*job) / predicted(*job) - 1) for job in jobs) > CLEARLY_OFF
             for wrong in WRONG_PREDICTIONS.values()
@@ -599,7 +611,7 @@ def known_of_step(*case: Any) -> dict[str, Any]:
     job = Measured(*case)
     serial, parallel = amdahl(job.computing_ranks, job.computing_seconds)
     latency, seconds_per_byte = alpha_beta(job.reducing_ranks, job.sizes, job.reducing_seconds)
-    computing = serial + parallel / job.ranks
+    computing = serial + (parallel if job.is_weak else parallel / job.ranks)
 
     def all_reduce(ranks: int, nbytes: float, a: float = latency, b: float = seconds_per_byte) -> float:
         return ring(ranks, nbytes, a, b)
@@ -609,12 +621,26 @@ def known_of_step(*case: Any) -> dict[str, Any]:
 
 
 STEP_FORMULAS = {
+    "s + w / p + ring(p, nbytes)": {
+        WEAK: "that is strong scaling. How many images does each rank have in weak scaling, and how long do they take?"
+    },
+    "s + (p * w if is_weak else w / p) + ring(p, nbytes)": {
+        WEAK: "there is more work, and there are more ranks to do it: how much of it does each have?"
+    },
+    "computing if is_weak else right": {
+        WEAK: "that is the ideal of weak scaling. What do the ranks do after computing, that one rank need not?"
+    },
     "computing": "that is the computing alone: when are the gradients added up?",
     "ring(p, nbytes)": "that is the all-reduce alone.",
-    "w / p + ring(p, nbytes)": "the serial part is missing: more ranks do not shorten it.",
-    "(s + w) / p + ring(p, nbytes)": "the serial part is divided too, and more ranks do not shorten it.",
-    "s + w + ring(p, nbytes)": "the computing is still that of one rank.",
-    "w + s / p + ring(p, nbytes)": "serial and parallel seconds are swapped. Which of them do more ranks shorten?",
+    "right - s": "the serial part is missing: more ranks do not shorten it.",
+    "(s + w) / p + ring(p, nbytes)": {
+        STRONG: "the serial part is divided too, and more ranks do not shorten it.",
+        WEAK: "that divides all the computing. Which part of it does each rank have in weak scaling?",
+    },
+    "s + w + ring(p, nbytes)": {STRONG: "the computing is still that of one rank."},
+    "right if is_weak else w + s / p + ring(p, nbytes)": {
+        STRONG: "serial and parallel seconds are swapped. Which of them do more ranks shorten?"
+    },
     "computing + ring(q, nbytes)": (
         "the all-reduce is still that of the ranks it was measured on. What grows with the number of ranks?"
     ),
@@ -635,6 +661,12 @@ STEP_FORMULAS = {
 }
 
 
+def kind_of_step(job: Measured) -> str:
+    """The part of the exercise that it belongs to."""
+    is_noisy = kind_of_times(law_columns(job.computing_ranks), job.computing_seconds) == NOISY
+    return NOISY if is_noisy else WEAK if job.is_weak else STRONG
+
+
 def on_64_ranks(before: float, after: float) -> str:
     """What the last case comes to."""
     efficiency = before / after / 64
@@ -645,17 +677,16 @@ PREDICTED = ByPrograms(
     predicted,
     steps,
     said=lambda job: f"s on {job.ranks} ranks, the all-reduce measured on {job.reducing_ranks}",
-    parts=(EXACT, NOISY),
-    split=lambda job, seconds: {
-        kind_of_times(law_columns(job.computing_ranks), job.computing_seconds): number(seconds)
-    },
-    after={NOISY: [EXACT]},
-    tolerance={EXACT: 1e-3, NOISY: 0.05},
+    parts=(STRONG, WEAK, NOISY),
+    split=lambda job, seconds: {kind_of_step(job): number(seconds)},
+    after={NOISY: [STRONG]},
+    weights={STRONG: 1, WEAK: 1, NOISY: 2},
+    tolerance={STRONG: 1e-3, WEAK: 1e-3, NOISY: 0.05},
     form=lambda job, seconds: (
         "`predicted` gives one number, the seconds of a step." if number(seconds) is None else None
     ),
     otherwise={
-        EXACT: "that is not right. Print what the computing and the all-reduce take on that many ranks.",
+        **dict.fromkeys((STRONG, WEAK), "that is not right. Print what the computing and the all-reduce take."),
         NOISY: f"{NOISE:.0%} of noise in them moves the prediction far: see exercises 3 and 4.",
     },
     praise=lambda cases: on_64_ranks(cases[-1].computing_seconds[0], predicted(*cases[-1])),
@@ -681,7 +712,8 @@ def target(name: str) -> str:
         return f"alpha_beta(8, {sizes}, [{seconds}]) = (2e-05, 1e-09)"
     job = drawn_step(np.random.default_rng(64), 64, 8)
     rows = [f"{name:20}{np.array2string(np.asarray(value), precision=5)}" for name, value in job._asdict().items()]
-    return "\n".join([*rows, f"{'predicted(…)':20}{predicted(*job):.4f} seconds"])
+    weak = predicted(*job._replace(is_weak=True))
+    return "\n".join([*rows, f"{'predicted(…)':20}{predicted(*job):.4f} seconds; with is_weak=True {weak:.4f}"])
 
 
 LAB = Lab(

@@ -14,7 +14,7 @@
 #
 # **Time.** 45 minutes.
 #
-# **Before this.** [Notebook 11](../../notebooks/11_scaling_and_profiling.ipynb), sections 1 to 4, and of
+# **Before this.** [Notebook 11](../../notebooks/11_scaling_and_profiling.ipynb), sections 1 to 5, and of
 # [notebook 06](../../notebooks/06_collectives_and_ring_all_reduce.ipynb) the cost of a ring.
 #
 # **How it works.** Write each answer in the cell that says so, run it, and run the check below it: it says what is
@@ -31,7 +31,7 @@ lab = labs.open("11")
 # %% [markdown]
 # ## 1. What a run processed
 #
-# A program makes `images // (batch * gpus)` steps per epoch; `batch` is that of each GPU. Images that do not fill a
+# A program takes `images // (batch * gpus)` steps per epoch; `batch` is that of each GPU. Images that do not fill a
 # step on all GPUs are dropped. You get `seconds`, the time of an epoch on `gpus` GPUs, and `seconds_on_one`, the time
 # of an epoch of the same program, with the same `batch`, on one GPU. Give
 #
@@ -39,7 +39,7 @@ lab = labs.open("11")
 # - the **images** that they truly process, all GPUs together;
 # - the **images per second**, all GPUs together;
 # - the **efficiency**: images per second, divided by what `gpus` GPUs would reach if each were as fast as the one GPU.
-#   A run that makes no step has no efficiency: `None`.
+#   A run that takes no step has no efficiency: `None`.
 #
 # A quarter of the points each. The target is for the one published run whose time is known, on 8 V100; the time of one
 # GPU follows from the published efficiency:
@@ -80,10 +80,10 @@ print(lab.given.published_table())
 
 # %% [markdown]
 # Write a function that computes the true efficiency from the claimed one, a fraction such as 0.88, without any time. It
-# returns `None` if the run made no step; one step is enough for an efficiency.
+# returns `None` if the run took no step; one step is enough for an efficiency.
 #
-# Target: right for the published claims and for others. Half of the points are for the runs that made steps, half for
-# those that made none. When the answer is right, the check prints the corrected table. The claims are rounded, so the
+# Target: right for the published claims and for others. Half of the points are for the runs that took steps, half for
+# those that took none. When the answer is right, the check prints the corrected table. The claims are rounded, so the
 # results are accurate to about one percentage point.
 
 
@@ -175,18 +175,21 @@ lab.points("alpha_beta")
 ### END HIDDEN TESTS
 
 # %% [markdown]
-# ## 5. 64 ranks
+# ## 5. 64 ranks, strong and weak
 #
 # A step first computes, for a time that follows Amdahl's law, and then all-reduces `nbytes` of gradient on a ring;
 # nothing overlaps. You get
 #
-# - `computing_ranks`, `computing_seconds`: the computing of a step, without the all-reduce, as in exercise 3;
-# - `reducing_ranks`, `sizes`, `reducing_seconds`: all-reduces on `reducing_ranks` ranks, as in exercise 4.
+# - `computing_ranks`, `computing_seconds`: the computing of a step, without the all-reduce, as in exercise 3. The
+#   ranks divided one batch;
+# - `reducing_ranks`, `sizes`, `reducing_seconds`: all-reduces on `reducing_ranks` ranks, as in exercise 4;
+# - `is_weak`: `False` for **strong scaling**, in which the ranks divide this batch again. `True` for **weak scaling**,
+#   in which *each* rank has as many images as the whole batch.
 #
 # How many seconds does a step take on `ranks` ranks, more than were measured? You may call your own functions.
 #
-# Target: exact for exact times (half of the points), within 5 % of the prediction by the best fits for noisy times. An
-# example:
+# Target: exact for exact times (a quarter of the points for strong and for weak scaling), within 5 % of the prediction
+# by the best fits for noisy times (half of the points). An example:
 
 # %%
 print(lab.target("predicted"))
@@ -195,6 +198,7 @@ print(lab.target("predicted"))
 # %% nbgrader={"grade": false, "grade_id": "predicted", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def predicted(
     ranks: int,
+    is_weak: bool,
     computing_ranks: np.ndarray,
     computing_seconds: np.ndarray,
     reducing_ranks: int,
@@ -206,8 +210,8 @@ def predicted(
     ### BEGIN SOLUTION
     serial, parallel = amdahl(computing_ranks, computing_seconds)
     latency, seconds_per_byte = alpha_beta(reducing_ranks, sizes, reducing_seconds)
-    steps = 2 * (ranks - 1)
-    return serial + parallel / ranks + steps * (latency + nbytes / ranks * seconds_per_byte)
+    computing = serial + (parallel if is_weak else parallel / ranks)
+    return computing + 2 * (ranks - 1) * (latency + nbytes / ranks * seconds_per_byte)
     ### END SOLUTION
 
 
@@ -224,7 +228,7 @@ lab.points("predicted")
 # - A correction that needs no times, and a run that cannot be corrected because it trained on nothing.
 # - Two fits that minimise relative errors, so that short times count as much as long ones.
 # - A prediction that consists of three parts: what more ranks leave unchanged, what they divide, and what they make
-#   longer.
+#   longer. In weak scaling they divide nothing.
 #
 # **Going on.** In the example of exercise 5 halve $\alpha$, then $\beta$, then $s$: which of them is worth money?
 # [Notebook 11](../../notebooks/11_scaling_and_profiling.ipynb), section 4, has times to try it on.

@@ -57,10 +57,13 @@ def by_polynomial(ranks, sizes, seconds):
     return np.array([start / (2 * ranks - 2), slope])
 
 
-def by_own_formulas(ranks, cr, cs, rr, sizes, rs, nbytes):
+def by_own_formulas(ranks, is_weak, cr, cs, rr, sizes, rs, nbytes):
     serial, parallel = by_weighted_line(cr, cs)
     latency, per_byte = by_polynomial(rr, sizes, rs)
-    return np.float64(serial + parallel / ranks + 2 * (ranks - 1) * latency + 2 * nbytes * per_byte * (1 - 1 / ranks))
+    batch = ranks if is_weak else 1
+    return np.float64(
+        serial + parallel * batch / ranks + 2 * (ranks - 1) * latency + 2 * nbytes * per_byte * (1 - 1 / ranks)
+    )
 
 
 @pytest.mark.parametrize(

@@ -579,7 +579,7 @@ share = undivided_share(speedup, 8)
 print(f"NVIDIA, 8 GPUs: speed-up {speedup:.2f}, {share:.0%} of time not divided")
 
 # %% [markdown]
-# More than half of Argonne's small run was not divided, probably start-up, loading data and checkpoints. On the 512
+# More than half of Argonne's small run was not divided, mostly a cost of each epoch such as a checkpoint. On the 512
 # GPUs the share is communication and waiting; VGG-16 has more gradients to send. NVIDIA's two numbers may not belong
 # together: [chapter 11](11_scaling_and_profiling.ipynb) audits them.
 

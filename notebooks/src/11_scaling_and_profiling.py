@@ -11,40 +11,39 @@
 #
 # **Goal.** Measure how training scales without fooling yourself, predict it, and find where the missing time goes.
 #
-# **Time.** 50 minutes to read, two minutes to run.
+# **Time.** 40 minutes to read, about a minute to run.
 #
 # **Before this.** [02 single-device baseline](02_single_device_baseline.ipynb) for measuring, [06
-# collectives](06_collectives_and_ring_all_reduce.ipynb) for $\alpha$ and $\beta$, [09 Horovod](09_horovod.ipynb) for
-# ranks and launching.
+# collectives](06_collectives_and_ring_all_reduce.ipynb) for $\alpha$, $\beta$ and buckets, [09
+# Horovod](09_horovod.ipynb) for ranks and launching.
 #
 # **Questions.**
 # - How many images has a run truly processed?
 # - Which published efficiencies survive a recount?
-# - What is the difference between weak and strong scaling, and what does Amdahl's law say about each?
-# - With 1, 2, 4 and 8 ranks on this machine: what does the model predict, and why does the measurement differ?
-# - How well do the same formulas predict published clusters?
-# - Which tensor waits for what, how many bytes does MPI move, which operations take the time?
+# - What does a checkpoint by rank 0 cost all ranks?
+# - How do weak and strong scaling differ, and can both be predicted?
+# - At which batch size can each kind of parallelism hide its communication?
+# - Which gradient waits, what does MPI move, which operations take the time?
 #
-# **Hardware.** Two processor cores; with fewer the scaling over cores cannot be seen. A C compiler for one section.
+# **Hardware.** Two CPU cores; with fewer the scaling over cores cannot be seen. A C compiler for section 7.
 
 # %% tags=["parameters"]
-dataset = "digits"  # digits, mnist or fashion_mnist; 5,000 images of it are trained on
+dataset = "digits"  # digits, mnist or fashion_mnist; section 6 trains on 5,000 images of it
 epochs = 3  # of the profiled training; the first one is the warm-up
-workers = 8  # the most ranks that are measured, 2 to 8
+workers = 4  # the most ranks that are measured, 2 to 8
 
 # %% jupyter={"source_hidden": true}
 import distlab  # first, as in every chapter; TensorFlow itself runs in child processes here
 
 import re
 import tempfile
-from functools import partial
+import textwrap
 from pathlib import Path
 
 import matplotlib.pyplot as plt
 import numpy as np
-from IPython.display import display
 
-from distlab import costs, data, devices, draw, launch, metrics, profiling, programs, quizzes
+from distlab import costs, data, draw, launch, metrics, profiling, programs, quizzes
 
 launch.require_horovod()
 draw.apply_style()
@@ -52,103 +51,72 @@ epochs = max(2, epochs)  # one to warm up, and one to look at
 PROGRAMS = Path("programs/11_scaling_and_profiling")
 scratch = tempfile.TemporaryDirectory()
 folder = Path(scratch.name)
+limits = {"start_seconds": 300, "echo": False}
 print(data.describe(dataset))
 
 # %% [markdown] tags=["slide-picture"]
 # ## 1. What was processed, in which time
 #
-# **Throughput** is images per second. **Speed-up** on $p$ ranks is $S = T_1 / T_p$, and **efficiency** $S / p$. Below
-# the same three batches are worked on by one device and by two that share each batch. The speed-up is less than two,
-# since both also take part in an all-reduce.
+# Twice the GPUs cost twice as much per hour. Do you get twice as much? **Throughput** is images per second.
+# **Speed-up** on $p$ ranks is throughput divided by that of one rank, and **efficiency** is speed-up divided by $p$.
+# Below, two devices share batches. The speed-up is less than two, because both also take part in an all-reduce.
 #
 # ![Three batches on one of two devices take longer than on both, but not twice as
 # long: between two batches there is an all-reduce](../figures/11_busy_devices.svg)
 
 # %% [markdown]
-# There are two ways to compare:
-#
-# - **Strong scaling:** the total work is fixed, so each of $p$ ranks gets $1/p$ of the batch. Ideal: $T_p = T_1 / p$.
-# - **Weak scaling:** the work per rank is fixed, so the batch grows with $p$. Ideal: $T_p = T_1$. Then efficiency is
-#   $T_1 / T_p$.
-#
-# What is a good efficiency? As a yardstick we take **90 %** in weak scaling. Horovod's benchmarks report that for
-# Inception V3 and ResNet-101 on 512 GPUs, and 68 % for VGG-16, whose gradient is several times larger.
-#
-# Throughput needs a numerator: **how many images?** Batches may be smaller, a tail dropped. The only safe way is
-# to count in the step. Below, `update_state` belongs to a Keras metric that counts
-# the images of each batch; the other three methods belong to a callback that reads the metric and the clock.
+# Throughput needs two numbers, and both are easy to get wrong. The *time* of the first epoch includes tracing. The
+# *images* are not the size of the data set: batches may be smaller, a tail may be dropped. So this program counts the
+# images in the step, with a metric, and times epochs, with a callback. (Its checkpoints are for section 3.)
 
 # %%
-programs.show(PROGRAMS / "throughput.py", "update_state", "on_epoch_begin", "on_train_batch_end", "on_epoch_end")
+programs.show(PROGRAMS / "minimal.py")
 
 # %% [markdown] tags=["slide-predict"]
-# `train.py` trains the course's CNN with Horovod's Keras interface, as in section 7 of [notebook 09](09_horovod.ipynb),
-# and with this callback. It runs once, with every instrument of this chapter switched on; the sections below read one
-# recording after the other.
-#
-# - `HOROVOD_TIMELINE` makes rank 0 write a timeline (section 6).
-# - A library that counts MPI calls is compiled and loaded with `LD_PRELOAD` (section 7).
-# - `--trace` runs one more epoch under TensorFlow's profiler (section 8).
-#
-# A data set with fewer than 5,000 training images, such as digits, is repeated up to that number.
-#
-# **Predict.** 5,000 images, 2 ranks, batches of 256. How many images does an epoch process?
-
-# %%
-ranks = 2
-instruments = {"HOROVOD_TIMELINE": str(folder / "timeline.json"), "MPI_PROFILE": str(folder / "profile")}
-# Without Horovod's memory of what the ranks agreed on in earlier steps the timeline shows who was ready when.
-instruments["HOROVOD_CACHE_CAPACITY"] = "0"
-try:
-    library, problem = profiling.mpi_profile.build(PROGRAMS / "mpi_profile.c", folder), None
-    instruments["LD_PRELOAD"] = str(library)
-except profiling.mpi_profile.NoCompiler as error:
-    problem = str(error)
-print(problem or "The library that counts MPI calls is built.")
+# **Predict.** 5,000 images, 2 ranks, batches of 256 on each. How many images does an epoch process?
 
 # %% tags=["varies"]
-arguments = ["--dataset", dataset, "--epochs", epochs, "--images", 5000, "--trace", folder / "trace"]
-limits = {"result": True, "start_seconds": 300, "echo": False}
-print("$ HOROVOD_TIMELINE=timeline.json HOROVOD_CACHE_CAPACITY=0 MPI_PROFILE=profile LD_PRELOAD=libmpi_profile.so \\")
-print(f"  mpirun -np {ranks} python train.py --dataset {dataset} --epochs {epochs} --images 5000 --trace trace")
-trained = launch.mpirun(PROGRAMS / "train.py", *arguments, ranks=ranks, environment=instruments, **limits).result
+problem, counting = None, {"MPI_PROFILE": str(folder / "whole")}  # for section 7
+try:
+    library = profiling.mpi_profile.build(PROGRAMS / "mpi_profile.c", folder)
+    counting["LD_PRELOAD"] = str(library)
+except profiling.mpi_profile.NoCompiler as error:
+    problem = str(error)
+outputs = {}
+for ranks in (1, 2):
+    print(f"$ mpirun -np {ranks} python minimal.py")
+    run = launch.mpirun(PROGRAMS / "minimal.py", ranks=ranks, environment=counting, **limits)
+    outputs[ranks] = [run.output[f"rank {rank}"] for rank in range(ranks)]
+    print(*(text.splitlines()[0] for text in outputs[ranks]), sep="\n")
 
 # %% tags=["slide-output"]
-size, steps = trained["batch"], trained["steps_per_epoch"]
-print(f"{trained['images']} images: {steps} steps of {ranks} × {size} at most")
-for epoch in range(epochs):
-    counted = sum(trained["epochs"][rank][epoch][0] for rank in range(ranks))
-    print(
-        f"epoch {epoch}: {counted} images; {trained['images']} would be {trained['images'] / counted - 1:.1%} too many"
-    )
+images = {}
+for ranks, texts in outputs.items():
+    of_ranks = [re.search(r"\[(.*?)\]", text)[1].split() for text in texts]
+    images[ranks] = np.array(of_ranks, int).sum(axis=0)  # by epoch
+    for epoch, counted in enumerate(images[ranks]):
+        more = f"5,000 would be {5000 / counted - 1:.0%} too many"
+        print(f"{ranks} rank{'s' * (ranks > 1)}, epoch {epoch}: {counted:,} images; {more}")
 
 # %% [markdown] tags=["slide-takeaway"]
-# Two effects. Each rank has 2,500 images, so 9 full batches and one of 196. The program makes 9 steps an epoch
-# (`images // ranks // batch`) and drops the rest. But the data set repeats: the batch of 196 is the first of the second
-# epoch. Neither "images in the data set" nor "steps × batch" is right.
-#
-# Divide the wrong number by the epoch's time, and more ranks look better, since they drop more.
+# Each of two ranks has 2,500 images: 9 full batches and one of 196. The program takes `5000 // 2 // 256` = 9 steps and
+# drops the rest. But the data set repeats, so the batch of 196 is the first of the second epoch. Neither "images in the
+# data set" nor "steps × batch" is right. With the wrong number more ranks look better, because they drop more.
 
-# %% [markdown]
+# %% [markdown] tags=["slide-text", "slide-predict"]
 # ## 2. A published table, audited
 #
 # A lab of NVIDIA and OpenHackathons trains on 60,000 images with 1, 2, 4 and 8 GPUs. Its callback divides 60,000 by the
-# epoch's time, while its scripts make `60000 // (batch * size)` steps. Its own output shows the mistake: for 8 GPUs it
-# shows `3/3` steps and, for the last epoch, `Epoch time : 0.1232…`.
-
-# %%
-epoch_seconds, printed = 0.12322497367858887, 486914.29
-print(f"60,000 / {epoch_seconds:.4f} s = {60_000 / epoch_seconds:,.0f} images/s, as printed: {printed:,.0f}")
-print(f"truly: 3 × 8 × 2048 = {3 * 8 * 2048:,} images, {3 * 8 * 2048 / epoch_seconds:,.0f} images/s")
-
-# %% [markdown] tags=["slide-text", "slide-predict"]
-# The efficiency that it claims is (60,000 / $T_p$) / ($p$ · 60,000 / $T_1$). The true one follows without its times:
-# multiply by the share of the images that $p$ GPUs processed, and divide by the share that one GPU processed.
+# time of an epoch, while its scripts take `60000 // (batch * size)` steps. So its efficiency is too high; multiply it
+# by the share of the images that $p$ GPUs processed, and divide by the share that one GPU processed.
 #
-# **Predict.** Batch 8192 on an A100. Which efficiency is left with 8 GPUs?
+# **Predict.** The batch of each A100 is 8192. Which efficiency is left of the 86 % claimed for 8 GPUs?
 
 # %% tags=["slide-output"]
-claims = {("V100", 2048): {2: 0.88, 4: 0.88, 8: 0.86}, ("A100", 8192): {2: 0.77, 4: 0.60, 8: 0.86}}
+claims = {
+    ("V100", 2048): {2: 0.88, 4: 0.88, 8: 0.86},
+    ("A100", 8192): {2: 0.77, 4: 0.60, 8: 0.86},
+}
 
 
 def images_in(batch, gpus):
@@ -160,77 +128,97 @@ print("GPUs            steps    images   claimed      true")
 for (gpu, batch), claimed in claims.items():
     for gpus, efficiency in claimed.items():
         true = efficiency * images_in(batch, gpus) / images_in(batch, 1)
-        steps_made, corrected = 60_000 // (batch * gpus), f"{true:.0%}" if true else "undefined"
-        row = f"{gpus} {gpu}, {batch}  {steps_made:6}    {images_in(batch, gpus):6,}"
+        steps, corrected = 60_000 // (batch * gpus), f"{true:.0%}" if true else "undefined"
+        row = f"{gpus} {gpu}, {batch}  {steps:6}    {images_in(batch, gpus):6,}"
         print(f"{row}      {efficiency:.0%} {corrected:>9}")
-slower = 43_244 / 65_063
-print(f"its CIFAR-10 run: 8 A100 reach {slower:.2f} times the images/s of one, so {slower / 8:.0%} efficiency")
-print(f"a lecture: 213,891 images/s on 8 V100, 67,000 on one, so {213_891 / (8 * 67_000):.0%} efficiency")
+seconds = 0.12322497367858887  # of the last epoch on 8 V100, as the lab's output has it
+printed, processed = 60_000 / seconds, images_in(2048, 8) / seconds
+print(f"8 V100: {printed:,.0f} images/s printed, {processed:,.0f} processed")
+lecture = 213_891 / (8 * 67_000)
+print(f"a lecture: 213,891 images/s on 8 V100, 67,000 on one, so {lecture:.0%} efficiency")
 
 # %% [markdown] tags=["slide-takeaway"]
-# With 8 A100 an epoch has **no step at all**. The measured time is that of an empty loop; "about 86 %" means
-# nothing. The claims are rounded, so each result is good to about one percentage point.
+# With 8 A100 an epoch has **no step at all**. What was timed is an empty loop; "about 86 %" means nothing. The claims
+# are rounded, so each result is good to about one percentage point. The last line compares *different programs*, so no
+# count makes it an efficiency.
 #
-# The last line compares *different programs*: `MirroredStrategy` on 8 GPUs, Horovod on one. No count makes that an
-# efficiency.
+# **Question.** A run takes `steps_per_epoch = images // (batch * size)` steps. When may you divide the size of the data
+# set by the time of an epoch?
 #
-# **Question.** A run makes `steps_per_epoch = images // (batch * size)` steps. When is dividing the data set's size by
-# the epoch time harmless?
-#
-# 1. Always, the tail is only a few images.
-# 2. If the tail is put back by padding.
+# 1. Always: the tail is only a few images.
+# 2. If the tail is filled up by padding.
 # 3. If the global batch divides the data set, for every number of ranks that is compared
 #
 # <details>
 # <summary>Answer</summary>
 #
-# 1. The tail is up to a global batch less one, and that grows with the ranks.
+# 1. The tail can be almost a global batch, which grows with the ranks.
 # 2. Then the epoch works on more images than the set has: wrong the other way.
 # 3. **Right.** Counting is easier.
 # </details>
 
-# %% [markdown] tags=["slide-text", "slide-predict"]
-# ## 3. Amdahl's law, applied to four published times
+# %% [markdown]
+# ## 3. Amdahl's law, and a checkpoint in every epoch
 #
-# Let a part of the work take $s$ seconds whatever the number of ranks, and the rest $w$ seconds divided by it. Amdahl
-# (1967):
+# Let a part of the work take $s$ seconds whatever the number of ranks, and let the rest, $w$ seconds, be divided
+# (Amdahl, 1967):
 #
 # $$T_p = s + \frac{w}{p}, \qquad S_p = \frac{s + w}{s + w/p} < \frac{s + w}{s}$$
 #
-# Argonne's Horovod tutorial trains a CNN with the same total work on 1, 2, 4 and 8 processes in 30.43, 24.19, 19.81 and
-# 17.90 s. The **serial share** $s / (s + w)$ comes from a fit, or from each time alone. Karp and Flatt (1990) check
-# whether it grows with $p$: a fixed part does not grow, but the cost of communication does.
-#
-# **Predict.** Two processes are far from halving the time. What is the serial share, and what could it be made of?
+# Argonne's Horovod tutorial trains a CNN on MNIST with 1, 2, 4 and 8 GPUs, on nearly the same images per epoch
+# (`60000 // size // 512` steps), in 30.43, 24.19, 19.81 and 17.90 s. The **serial share** $s / (s + w)$ comes from a
+# fit, or from each time alone. Karp and Flatt (1990) look whether it grows with $p$: a fixed part does not grow, the
+# cost of communication does.
 
 # %% tags=["slide-output"]
-processes, tutorial = np.array([1, 2, 4, 8]), np.array([30.43, 24.19, 19.81, 17.90])
-fitted = costs.fit_amdahl(processes, tutorial)
-print(f"s = {fitted.serial_seconds:.1f} s, w = {fitted.parallel_seconds:.1f} s, serial share {fitted.serial_share:.0%}")
-for p, seconds in zip(processes, tutorial, strict=True):
+gpus, tutorial = np.array([1, 2, 4, 8]), np.array([30.43, 24.19, 19.81, 17.90])
+law = costs.fit_amdahl(gpus, tutorial)
+for p, seconds in zip(gpus, tutorial, strict=True):
     speedup = metrics.speedup(tutorial[0], seconds)
-    alone = f", serial share by this one {costs.serial_share(speedup, p):.0%}" if p > 1 else ""
-    print(f"p = {p}: {seconds:.2f} s, fit {fitted.seconds(p):.2f} s, speed-up {speedup:.2f}", end=", ")
-    print(f"efficiency {speedup / p:.0%}{alone}")
-print(f"the fit misses a time by at most {np.max(np.abs(fitted.seconds(processes) / tutorial - 1)):.1%}")
-print(f"largest speed-up with any number of processes: {fitted.largest_speedup:.2f}")
+    row = f"p = {p}: {seconds:.2f} s, fit {law.seconds(p):.2f} s, speed-up {speedup:.2f}"
+    print(row + (f", serial share {costs.serial_share(speedup, p):.0%}" if p > 1 else ""))
+fixed, divided = law.serial_seconds, law.parallel_seconds
+print(f"fit: s = {fixed:.1f} s, w = {divided:.1f} s, serial share {law.serial_share:.0%}")
+print(f"largest speed-up with any number of GPUs: {law.largest_speedup:.2f}")
+for timed in (31, 49):
+    row = f"if {timed} epochs were timed: {fixed / timed:.2f} s fixed in each"
+    print(f"{row}, {divided / timed:.2f} s divided")
+
+# %% [markdown] tags=["slide-takeaway", "slide-text", "slide-predict"]
+# The share does not grow, so it is not the network: half of the time is *fixed*. Is it the start of Python and
+# TensorFlow? No. The published program imports, loads the data and trains a whole epoch before its clock starts. In its
+# log that epoch takes 8 s, the first timed one 1 s, the others less. So nearly all of $s$ is a cost *per epoch*, of 31
+# epochs (the script's default) or 49 (the log). It stays in an hour's run.
+#
+# What is it? The tutorial does not say. *We infer it* from the program: rank 0 has a callback `ModelCheckpoint`, which
+# saves the whole model after each epoch. Beginning and ending an epoch costs time too. The second `fit` of `minimal.py`
+# has the same callback.
+#
+# **Predict.** Rank 1 saves nothing. How long are its epochs?
+
+# %% tags=["varies", "slide-output"]
+epoch = {}  # seconds by way and number of ranks, of each rank
+for ranks, texts in outputs.items():
+    of_ranks = [re.findall(r"([\d.]+) s\b", text) for text in texts]
+    epoch["plain", ranks], epoch["saving", ranks] = np.array(of_ranks, float).T
+print("an epoch of       one rank   two: rank 0   rank 1   speed-up")
+for way in ("plain", "saving"):
+    alone, together = epoch[way, 1], epoch[way, 2]
+    speedup = images[2][-1] / together[0] / (images[1][-1] / alone[0])
+    row = f"{way:16} {alone[0]:7.2f} s {together[0]:11.2f} s {together[1]:6.2f} s"
+    print(f"{row} {speedup:8.2f}")
+more = {ranks: epoch["saving", ranks] - epoch["plain", ranks] for ranks in (1, 2)}
+print(f"added by saving  {more[1][0]:7.2f} s {more[2][0]:11.2f} s {more[2][1]:6.2f} s")
 
 # %% [markdown] tags=["slide-takeaway"]
-# Two numbers describe four times well. The share does not grow, so communication is not the problem. Half of
-# the time of one process is *fixed*: work that every process does in full. Candidates are the start of Python and
-# TensorFlow, loading the data, building and tracing the model, the first step. They are serial in Amdahl's sense, but
-# not a part of the training: in an hour's run nobody would notice them. In our own run the first epoch includes the
-# tracing, which usually takes longer than all the steps of such a short epoch:
-
-# %% tags=["varies"]
-first, *others = (max(trained["epochs"][rank][epoch][1] for rank in range(ranks)) for epoch in range(epochs))
-print(f"first epoch, with tracing: {first:.1f} s, {first / np.mean(others):.1f} times as long as each of the others")
-
-# %% [markdown]
-# Hence three rules. Measure steps, not programs; leave a **warm-up** out; give the **median** of several blocks, since
-# one disturbance moves a mean.
+# Rank 1 saves nothing, and its epochs become longer too: it waits in the first all-reduce of the next epoch. On a quiet
+# machine a second rank shortens the steps, but not what saving adds, so the speed-up falls. **A checkpoint by rank 0 in
+# every epoch is Amdahl's serial part.** Save less often, in the background, or let each rank save its part ([chapter
+# 13](13_fault_tolerance.ipynb)).
 #
-# **Question.** A job with a serial share of 10 % of one rank's time runs on 64 ranks. Speed-up?
+# Three rules follow. Measure steps, not programs; leave a **warm-up** out; give the **median** of several blocks.
+#
+# **Question.** A job with a serial share of 10 % of one rank's time runs on 64 ranks. What is its speed-up?
 #
 # 1. 57.6: 90 % of 64.
 # 2. About 8.8
@@ -245,202 +233,150 @@ print(f"first epoch, with tracing: {first:.1f} s, {first / np.mean(others):.1f} 
 # </details>
 
 # %% [markdown]
-# ## 4. Scaling on this machine
+# ## 4. Weak and strong scaling on this machine
 #
-# `scaling.py` measures a training step with 64 images per rank (weak) and with 64 images in all (strong). The
-# network has two dense layers of 1,024 units: many weights, and little work for each, so the all-reduce cannot hide.
-# Each rank runs on one core, bound by `sched_setaffinity`, and TensorFlow in it has one thread. Otherwise one rank
-# would use all cores, and nothing would be left to scale to. When ranks outnumber cores they share them: the machine is
-# **oversubscribed**. The step and its stopwatch:
+# - **Strong scaling:** the total work is fixed, so each of $p$ ranks gets $1/p$ of the batch. Ideal: $T_p = T_1 / p$.
+# - **Weak scaling:** the work of each rank is fixed, so the batch grows with $p$. Ideal: $T_p = T_1$.
+#
+# A good efficiency in weak scaling is **90 %**, which Horovod's benchmarks report for Inception V3 on 512 GPUs.
+#
+# `scaling.py` times this step, with 64 images per rank (weak) and 64 in all (strong). Its network has two dense layers
+# of 1,024 units: many weights and little work, so the all-reduce cannot hide. Each rank has one core and one thread.
 
 # %%
-programs.show(PROGRAMS / "scaling.py", "step", "block")
+programs.show(PROGRAMS / "scaling.py", "train")
 
 # %% [markdown] tags=["slide-predict"]
-# Starting TensorFlow takes longer than measuring, so one launch measures all world sizes: Horovod is initialised again
-# for the first $p$ processes, while the others sleep. Weak and strong steps take turns, and each number is the median
-# of several blocks.
+# We predict first. *Computing:* one rank takes $T_1$ for 64 images, and where ranks share a core, their times add up.
+# *All-reduce:* `costs.fit` gives $\alpha$ and $\beta$ from Horovod's all-reduces of 1 KiB to 16 MiB on two ranks; the
+# ring takes $2(p-1)\alpha + 2\frac{p-1}{p}n\beta$. Nothing overlaps.
 #
-# **Predict.** This machine has two cores or a few more. What are the efficiencies of weak scaling with 2, 4 and 8
-# ranks? And the times of strong scaling?
+# **Predict.** Two ranks on two cores. Which has the better efficiency, weak or strong scaling?
 
 # %% tags=["varies"]
-largest = 2 ** int(np.log2(max(2, workers)))
-counting = {} if problem else {"LD_PRELOAD": str(library), "MPI_PROFILE": str(folder / "scaling")}
+most = 2 ** int(np.log2(max(2, workers)))
 arguments = ["--blocks", 6, "--steps", 3]
-print(f"$ mpirun -np {largest} --oversubscribe --bind-to none python scaling.py --blocks 6 --steps 3")
-several = launch.mpirun(PROGRAMS / "scaling.py", *arguments, ranks=largest, environment=counting, **limits).result
+print("$ mpirun --oversubscribe --bind-to none", f"-np {most} python scaling.py", *arguments)
+run = launch.mpirun(PROGRAMS / "scaling.py", *arguments, ranks=most, result=True, **limits)
+measured = {int(p): times for p, times in run.result["sizes"].items()}
+cores, batch = run.result["cores"], run.result["batch"]
+gradient = {name: 4 * parameters for name, parameters in run.result["parameters"].items()}
+array_bytes = np.array(run.result["all_reduce_bytes"])
+ring = costs.all_reduce("ring", 2, array_bytes)
+fit = costs.fit(array_bytes, measured[2]["all_reduce"], ring)
+print(f"Horovod on two ranks: α = {1e6 * fit.latency:,.0f} µs,", end=" ")
+print(f"1/β = {fit.bandwidth / 1e9:.2f} GB/s; {cores} cores")
 
-# %%
-measured = {int(ranks): of_size for ranks, of_size in several["sizes"].items()}
-cores, batch = several["cores"], several["batch"]
-gradient_bytes = {network: 4 * parameters for network, parameters in several["parameters"].items()}
+# %% tags=["varies", "slide-output"]
 sizes = np.array(sorted(measured))
-medians = {kind: np.array([np.median(measured[p][kind]) for p in sizes]) for kind in ("weak", "strong")}
-serial = medians["weak"][0]
-print(f"bytes of gradient: {gradient_bytes['dense']:,} (dense), {gradient_bytes['cnn']:,} (CNN)")
-
-# %% [markdown]
-# The prediction has three parts, all known before anything was trained on two ranks:
-#
-# - **Computing.** One rank takes $T_1$ for 64 images. With $p$ ranks on $c$ cores, each core has the work of
-#   $\max(1, p/c)$ ranks.
-# - **All-reduce.** Horovod was timed on arrays from 1 KiB to 16 MiB with two ranks. `costs.fit` gives $\alpha$ and
-#   $\beta$ for the ring formula $2(p-1)\alpha + 2\frac{p-1}{p}n\beta$.
-# - Nothing overlaps, and nothing else costs.
-
-# %%
-array_bytes = np.array(several["all_reduce_bytes"])
-fit = costs.fit(array_bytes, measured[2]["all_reduce"], partial(costs.all_reduce, "ring", 2))
 sharing = np.maximum(1, sizes / cores)
-exchange = np.where(sizes > 1, fit.seconds(costs.all_reduce("ring", sizes, gradient_bytes["dense"])), 0)
-predicted = {"weak": serial * sharing + exchange, "strong": serial * sharing / sizes + exchange}
-
-# %% tags=["varies"]
-print(f"Horovod on two ranks: α = {1e6 * fit.latency:.0f} µs, 1/β = {fit.bandwidth / 1e9:.2f} GB/s; {cores} cores")
-for kind in ("weak", "strong"):
-    print(f"\n{kind:6} ranks  ms a step  (least – most)   predicted  images/s  speed-up  efficiency")
-    for p, seconds, expected in zip(sizes, medians[kind], predicted[kind], strict=True):
-        blocks, images = 1e3 * np.array(measured[p][kind]), batch * (p if kind == "weak" else 1)
-        speedup = images / batch * serial / seconds
-        print(f"{p:12} {1e3 * seconds:10.1f} {blocks.min():7.1f} –{blocks.max():6.1f} {1e3 * expected:11.1f}", end="")
-        print(f"{metrics.throughput(images, seconds):10,.0f} {speedup:9.2f} {speedup / p:11.0%}")
-
-# %% tags=["varies", "slide-output"]
-figure, panels = plt.subplots(1, 2, figsize=(7.2, 3.2))
-for axes, kind in zip(panels, ("weak", "strong"), strict=True):
-    for number, (name, values) in enumerate({"measured": medians[kind], "predicted": predicted[kind]}.items()):
-        look = {"color": draw.RANK_COLOURS[number], "marker": draw.MARKERS[number], "linestyle": draw.DASHES[number]}
-        axes.plot(np.log2(sizes), 1e3 * values, label=name, **look)
-    axes.axvline(np.log2(cores), color="grey", linewidth=0.8, linestyle=":", marker="")
-    axes.set_xticks(np.log2(sizes), sizes)
-    axes.set(title=f"{kind} scaling", xlabel="ranks (dotted: cores)", ylabel="ms a step", ylim=(0, None))
-figure.legend(*panels[0].get_legend_handles_labels(), loc="outside upper center", ncols=2)
-draw.show(figure, "Time of a step by ranks, measured and predicted, for weak and for strong scaling.")
-
-# %% [markdown]
-# What follows from the table depends on the machine, so the code prints it. A serial share above 100 % means that the
-# ranks together are slower than one rank alone; the fit stops at 100 %. With one rank weak and strong are the same
-# step, measured twice: their difference is the noise of the rest. If a rank had much less than its whole core, other
-# programs used it too, or there is only one core: measure again before you draw conclusions.
-
-# %% tags=["varies"]
-noise = abs(medians["strong"][0] / serial - 1)
-weak, strong = serial / medians["weak"], serial / (sizes * medians["strong"])
-print(f"noise: one rank measured twice differs by {noise:.0%}")
-print("a rank's smallest share of its core:", ", ".join(f"{measured[p]['core_share']:.0%} (p = {p})" for p in (1, 2)))
-print(f"2 ranks: efficiency {weak[1]:.0%} in weak scaling, {strong[1]:.0%} in strong scaling")
-for size, efficiency in zip(sizes[2:], weak[2:], strict=True):
-    allowed = min(1, cores / size)
-    print(f"{size} ranks on {cores} cores: efficiency {efficiency:.0%} in weak scaling; sharing allows {allowed:.0%}")
-law = costs.fit_amdahl(sizes, medians["strong"])
-by_size = [costs.serial_share(serial / medians["strong"][i], sizes[i]) for i in range(1, len(sizes))]
-print(f"serial share by Amdahl's law: fit {law.serial_share:.0%}; by each size", ", ".join(f"{s:.0%}" for s in by_size))
-
-# %% [markdown]
-# The reasons:
-#
-# - **Weak** scaling pays one all-reduce per step, however large the batch. **Strong** scaling pays the same, but has
-#   only $1/p$ of the computing to set against it.
-# - **Beyond the cores** there is nothing more to share: on a quiet machine efficiency is at most cores / ranks.
-# - **Amdahl's law** assumes a fixed serial part. If the shares by each size grow, it is the wrong model: the cores end,
-# the all-reduce grows.
-#
-# Where many ranks take longer than predicted, there are usually two causes. An all-reduce needs *all* ranks, and each
-# must first get its turn on a core, whereas $\alpha$ was fitted with a core for each rank. And MPI polls (it
-# busy-waits). With `mpi_yield_when_idle` a waiting rank offers its core to others, but it still gets turns in which it
-# only polls.
-
-# %% [markdown] tags=["slide-text", "slide-predict"]
-# ### Why not 100 %?
-#
-# On two ranks there are two suspects, and one measurement separates them: both ranks do the same step **without** the
-# all-reduce. If they are slower than one rank alone, they compete for something that they share (memory, cache, the
-# processor's clock rate). The rest is the all-reduce. All three take turns, block by block, and each difference is the
-# median of those between neighbours. We do it for two networks that were chosen for similar computing times and very
-# different gradients.
-#
-# **Predict.** For which network is the all-reduce the larger part of what is lost?
-
-# %% tags=["varies", "slide-output"]
-for network, blocks in measured[2]["turns"].items():
-    single, apart, together = 1e3 * np.array(blocks)  # ms: one rank, two without all-reduce, two with it
-    sharing_costs, all_reduce_costs = np.median(apart - single), np.median(together - apart)
-    alone_in_theory = 1e3 * fit.seconds(costs.all_reduce("ring", 2, gradient_bytes[network]))
-    efficiency = np.median(single / together)
-    verdict = "reaches" if efficiency >= 0.9 else "misses"
-    print(
-        f"{network}: one rank {np.median(single):.1f} ms, two {np.median(together):.1f} ms, efficiency {efficiency:.0%}"
-    )
-    print(f"    {verdict} the yardstick of 90 %")
-    print(f"    lost by what they share {sharing_costs:+.1f} ms, by the all-reduce {all_reduce_costs:+.1f} ms")
-    print(f"    an all-reduce of {gradient_bytes[network]:,} bytes in one piece, by the fit: {alone_in_theory:.1f} ms")
-
-# %% [markdown] tags=["slide-takeaway", "slide-text", "slide-predict"]
-# The dense network has the larger gradient, so the all-reduce usually costs it more. What counts is computing time per
-# byte of gradient. The loss by the all-reduce may be smaller than an all-reduce alone, because gradients that are ready
-# early travel while others are computed. It may be larger: the gradient comes in several pieces, and each waits for its
-# turn (section 6). It may come out below zero, when the blocks differ by more than the all-reduce takes. Larger batches
-# dilute the cost: computing grows with them, and the gradient does not.
-#
-# ### Which cores
-#
-# The same step of two ranks with other rights to cores. A cluster's launcher binds processes (`mpirun --bind-to core`,
-# `srun --cpu-bind=cores`); here the program does it, with `distlab.devices.hold_cores`.
-#
-# **Predict.** Both ranks on one core: what happens to the time of a step?
-
-# %%
-programs.show(devices.__file__, "core_of", "hold_cores")
-
-# %% tags=["varies", "slide-output"]
-placements = {name: 1e3 * np.median(blocks) for name, blocks in measured[2].get("placements", {}).items()}
-if placements:
-    draw.show(
-        draw.bars(placements, "ms a step, two ranks", "{:.1f}"),
-        "Milliseconds a step by placement: " + ", ".join(f"{name} {ms:.1f}" for name, ms in placements.items()),
-    )
-else:
-    print("This machine has one core, so there is nothing to choose.")
+exchange = fit.seconds(costs.all_reduce("ring", sizes, gradient["dense"])) * (sizes > 1)
+serial = np.median(measured[1]["weak"])
+print("        ranks  ms a step  predicted   images/s  efficiency")
+for kind, divided in (("weak", 1), ("strong", sizes)):
+    seconds = np.array([np.median(measured[p][kind]) for p in sizes])
+    predicted = serial * sharing / divided + exchange
+    rate = batch * sizes / divided / seconds
+    for place in np.flatnonzero(sizes <= max(2, cores)):
+        row = f"{kind:8}{sizes[place]:>5}  {1e3 * seconds[place]:9.1f}"
+        row += f" {1e3 * predicted[place]:10.1f}"
+        efficiency = rate[place] * serial / batch / sizes[place]
+        print(f"{row} {rate[place]:10,.0f} {efficiency:11.0%}")
+    if sizes[-1] > cores:
+        row = f"{kind} scaling, {sizes[-1]} ranks on {cores} cores: "
+        print(f"{row}{seconds[-1] / serial:.1f} times as long a step as one rank alone")
 
 # %% [markdown] tags=["slide-takeaway"]
-# On one core two ranks share its speed: that is what every oversubscribed run above pays. "Any
-# core" can cost little, because the system spreads two busy processes by itself. It costs more when they are moved
-# while they run, above all on machines with several sockets, where a process leaves its memory behind. Compare its bar
-# with the two bars of "a core each". The last bar repeats the first: their difference is the noise.
+# **Weak** scaling pays one all-reduce per step. **Strong** scaling pays the same, and has only $1/p$ of the computing
+# to set against it. More ranks than cores share them: the machine is **oversubscribed**, and its efficiency is at most
+# cores / ranks.
 #
-# **Question.** 4 ranks on 4 cores, TensorFlow with its default of one thread per core in each rank. What happens?
+# Why not 100 % on two ranks? One measurement separates two suspects: both ranks do the step *apart*, without the
+# all-reduce. If they are slower than one rank alone, they compete for memory, cache or clock rate. The rest is the
+# all-reduce. We compare two networks with similar computing and very different gradients.
+
+# %% tags=["varies"]
+print("ms a step  one rank  apart  together  efficiency  all-reduce alone  exposed  gradient")
+for network, blocks in measured[2]["turns"].items():
+    single, apart, together = 1e3 * np.array(blocks)  # ms, by block
+    alone = 1e3 * fit.seconds(costs.all_reduce("ring", 2, gradient[network]))
+    row = f"{network:10}"
+    for milliseconds, width in ((single, 9), (apart, 7), (together, 10)):
+        row += f"{np.median(milliseconds):{width}.1f}"
+    row += f"{np.median(single / together):12.0%}{alone:18.1f}"
+    print(f"{row}{np.median(together - apart):9.1f}  {gradient[network]:,} bytes")
+
+# %% [markdown]
+# *Exposed* is what the all-reduce adds to the step. It is less than the all-reduce alone where gradients travel while
+# others are computed, and more where the gradient comes in pieces that wait for their turn (section 6). A larger
+# batch dilutes it: computing grows, and the gradient does not. On a cluster, bind each rank to its cores (`mpirun
+# --bind-to core`, `srun --cpu-bind=cores`).
+#
+# **Question.** 4 ranks on 4 cores; TensorFlow in each rank has its default, one thread per core. What happens?
 #
 # 1. 16 threads do four times the work.
 # 2. 16 threads take turns on 4 cores; caches are refilled, ranks wait for late ones
-# 3. Nothing, TensorFlow sees the other ranks.
+# 3. Nothing: TensorFlow sees the other ranks.
 #
 # <details>
 # <summary>Answer</summary>
 #
 # 1. There are still 4 cores.
-# 2. **Right.** Oversubscription by threads. One thread per rank, or cores / ranks.
+# 2. **Right.** Oversubscription by threads. Use one thread per rank, or cores / ranks.
 # 3. It does not know of them.
 # </details>
 
-# %% [markdown]
-# ## 5. Bus bandwidth, and published clusters
+# %% [markdown] tags=["slide-text", "slide-predict"]
+# ## 5. When does communication hide?
 #
-# **Algorithm bandwidth** is $n/t$: what a user sees. It falls with more ranks although no link is slower. NCCL's tests
-# therefore report the **bus bandwidth**, for an all-reduce
+# A device does $C$ operations per second, and a link moves $W$ bytes per second. For each scheme compare the time of
+# the communication with the time of the computing that can hide it. A weight takes 4 operations per token in the
+# backward pass, 2 for its own gradient and 2 for its input's.
 #
-# $$\frac{n}{t} \cdot \frac{2(p-1)}{p}$$
+# Take A100 GPUs ($C$ = 312 TFLOP/s) with 300 GB/s inside a host, and 200 GB/s from each host of 8 GPUs to the others.
+# The layers are GPT-3's, $h$ = 12,288 wide, with 2 bytes per number.
 #
-# which for a perfect ring and a large array is the speed of a link, whatever $p$. With a small array, it shows the
-# latency instead. The factor is 1 for 2 ranks, 1.5 for 4 and 1.75 for 8.
+# **Predict.** The table has the ratio communication / computing. Which scheme gains nothing from a larger batch?
 
-# %% tags=["varies"]
-bus = costs.bus_bandwidth("all_reduce", 2, array_bytes, measured[2]["all_reduce"])
-for size, bandwidth in zip(array_bytes[::2], bus[::2], strict=True):
-    print(f"{size:>10,} bytes: {bandwidth / 1e9:6.3f} GB/s")
-print(f"The highest bus bandwidth is {bus.max() / 1e9:.2f} GB/s, at {array_bytes[np.argmax(bus)]:,} bytes.")
+# %% tags=["slide-output"]
+machine, width, tokens = costs.HARDWARE["dgx-a100"], 12_288, np.array([1024, 8192])
+inside, between = machine.inside.seconds_per_byte, machine.between.seconds_per_byte
+print("tokens per GPU           1,024  8,192")
+ways = [("inside a host", 8, inside, inside)]
+ways += [("between 128 hosts", 128, between, 8 * between)]  # 8 GPUs share a gradient
+for where, ranks, gradients, activations in ways:
+    print(where)
+    reduced = costs.all_reduce("ring", ranks, 2).seconds(0, gradients)  # of one weight
+    gathered = costs.all_gather_ring(ranks, 2).seconds(0, gradients)
+    summed = costs.all_reduce("ring", 8, 2 * width).seconds(0, activations)  # of one token
+    schemes = {  # seconds of communication, operations that hide it; a layer has 12 h² weights
+        "data parallel": (reduced, 4 * tokens),
+        "ZeRO-3, FSDP": (gathered, 2 * tokens),
+        "tensor, 8 GPUs": (2 * summed * tokens, 24 * width**2 / 8 * tokens),
+        "pipeline, 8 layers": (2 * width * activations * tokens, 8 * 24 * width**2 * tokens),
+    }
+    for scheme, (seconds, operations) in schemes.items():
+        small, large = seconds * machine.matrix_flops / operations
+        print(f"    {scheme:20} {small:5.3f} {large:6.3f}")
+
+# %% [markdown] tags=["slide-takeaway", "slide-table"]
+# > **Takeaway.** Data parallelism needs enough tokens per GPU, tensor parallelism wide layers and fast links.
+#
+# | scheme | hides its communication, of $b$ bytes per number, if | because |
+# |---|---|---|
+# | data parallel | tokens per GPU and *step* $> bC / 2W$ | a larger batch has more computing |
+# | ZeRO-3, FSDP | tokens per GPU and *micro-batch* $> bC / 2W$ | weights travel for each micro-batch |
+# | tensor, $t$ GPUs | $t - 1 < 6hW / bC$ | the batch cancels |
+# | pipeline, $p$ stages | micro-batches $\ge 9(p-1)$ | hardly any bytes, but a bubble: here 10 % |
+#
+# So tensor parallelism stays inside a host ([chapter 12](12_model_parallelism.ipynb)). $C$ is a peak; a real device
+# computes at half of it, and hides twice as much. *How to Scale Your Model* derives these conditions.
 
 # %% [markdown]
+# **Algorithm bandwidth** is $n/t$: what a user sees. It falls with more ranks although no link is slower. So NCCL's
+# tests report the **bus bandwidth**, $\frac{n}{t} \cdot \frac{2(p-1)}{p}$ for an all-reduce. For a perfect ring and a
+# large array it is the speed of a link, whatever $p$.
+#
 # **Question.** On 2 ranks you measure a bus bandwidth of 8 GB/s, on 8 ranks an algorithm bandwidth of 4 GB/s. Are the
 # links slower with 8?
 #
@@ -456,214 +392,183 @@ print(f"The highest bus bandwidth is {bus.max() / 1e9:.2f} GB/s, at {array_bytes
 # 3. Algorithm bandwidth does, bus bandwidth does not.
 # </details>
 #
-# With published $\alpha$, $\beta$ and computing times the same formulas predict other people's clusters, with one set
-# of assumptions. (Efficiency is relative to one GPU or, where the table says 4→ or 8→, to one host.) Rows marked
-# **blind** were computed after every assumption had been fixed.
-#
-# **Predict.** VGG-16 has 138 million parameters, Inception V3 24 million. Which scales worse on 25 Gbit/s?
+# With published $\alpha$, $\beta$ and computing times the same formulas predict other people's clusters. Four of the
+# rows below are those most often quoted; two are our worst, each on another machine.
 
 # %%
 comparisons = costs.efficiencies.compare()
-listed = [comparison for comparison in comparisons if comparison.published.blind_test < 2]
-print(costs.efficiencies.table(listed) + "\n\n" + costs.efficiencies.summary(comparisons))
-print("\nassumptions\n" + costs.efficiencies.describe_assumptions())
+ranked = sorted(comparisons, key=lambda row: -abs(row.difference))
+worst = ranked[0].published.hardware
+misses = [ranked[0], next(row for row in ranked if row.published.hardware != worst)]
+print(costs.efficiencies.table(comparisons[:4] + misses))
+within = sum(row.is_within for row in comparisons)
+print(f"\n{within} of {len(comparisons)} published results are within 5 points. The misses:")
+for row in misses:
+    print(textwrap.fill(f"{row.name}: {row.published.reason}", 95))
 
 # %% [markdown]
-# The first four rows, those most often quoted, come within 5 points. That is no proof: some assumptions were chosen
-# with them in view. The first blind test is further off; the second, of whole tables, is closer but easier: most rows
-# are of one host. The model knows no slow framework, no reading of images and no shared network; `distlab predict
-# --published` lists all rows and reasons. Horovod's 68 % for VGG-16 is for 512 GPUs.
-#
-# ## 6. The timeline of Horovod
-#
-# The recording of section 1 is a stream of trace events, with one row per tensor. Each tensor of each step is
-#
-# 1. **negotiated**: rank 0 waits until all ranks have it (`NEGOTIATE_ALLREDUCE`);
-# 2. **queued**, until its turn comes;
-# 3. **copied** with others into a buffer (tensor fusion), and **communicated** (`MPI_ALLREDUCE`).
+# The first four are no proof: some assumptions were chosen with them in view. The [sources](../docs/sources.md) list
+# all rows; `distlab predict --published` explains them. At the far end is climate science: Kurth et al. (2018) trained
+# DeepLabv3+ with Horovod on 27,360 V100 at 90.7 % efficiency.
 
-# %%
-timeline = profiling.horovod_timeline.read(folder / "timeline.json")
-reduced = {}
-for operation in timeline.operations:
-    if match := re.search(r"HorovodAllreduce_grads_(\d+)", operation.tensor):
-        reduced.setdefault(trained["variables"][int(match[1])], []).append(operation)
-reduced = dict(sorted(reduced.items(), key=lambda pair: -trained["variables"].index(pair[0])))
-for name, operations in reduced.items():
-    print(f"{name:15} {operations[0].nbytes:>9,} bytes, all-reduced {len(operations)} times")
-together = sum(operations[0].nbytes for operations in reduced.values())
-# TensorFlow's profiler recorded one more epoch.
-print(f"{together:,} bytes together in each of {steps * (epochs + 1)} steps; gradient: {gradient_bytes['cnn']:,} bytes")
-
-# %% tags=["varies", "slide-output"]
-# The first epoch has the tracing in it; after the last one comes the epoch with TensorFlow's profiler.
-usual = {name: operations[steps : steps * epochs] for name, operations in reduced.items()}
-rows = {}
-for name, operations in usual.items():
-    waits = [draw.Interval(operation.start, operation.negotiated, "negotiating") for operation in operations[:3]]
-    spans = [operation.communication for operation in operations[:3] if operation.communication]
-    rows[name] = waits + [draw.Interval(span.start, span.end, "communicating") for span in spans]
-figure = draw.busy({"three steps, as rank 0 saw them": list(rows.values())}, list(rows))
-figure.axes[-1].set_xlabel("milliseconds since the first gradient was announced")
-draw.show(figure, "Timeline with a row for each tensor: when it was negotiated and when its bytes travelled.")
-
-# %% [markdown] tags=["slide-takeaway"]
-# The backward pass computes gradients from the last layer to the first. TensorFlow may hand them over in another order,
-# for its scheduler starts whatever is ready: the cell below prints the order in which they came. A gradient that is
-# ready early waits, or travels, while the backward pass goes on; that is *overlap* and no loss. What counts is the end:
-# nothing hides the exchange of the last gradients. Horovod sends in one call what is ready in the same cycle.
+# %% [markdown]
+# ## 6. The timeline: overlap, buckets and the exposed tail
 #
-# Where does the time go? We add up the times of all tensors; time in which several tensors wait counts once for each.
-# *Finishing* is the rest, until the operation has returned its result.
+# Gradients become ready from the last layer to the first. Horovod collects what is ready in a cycle into a **bucket**
+# and all-reduces it while the backward pass goes on ([chapter 06](06_collectives_and_ring_all_reduce.ipynb)). Nothing
+# hides the last bucket: the **exposed tail**.
+#
+# ![Three timelines of a backward pass and its all-reduces: one all-reduce at the end takes longest, one for each
+# gradient is delayed by latency, buckets of four gradients end shortly after the backward
+# pass](../figures/06_overlap.svg)
+
+# %% [markdown]
+# With `HOROVOD_TIMELINE` rank 0 records each gradient: **negotiated** until all ranks have it, **queued**, copied into
+# the bucket's buffer, **communicated**. `train.py` trains the course's CNN with this instrument and those of sections 7
+# and 8. (HOROVOD_CACHE_CAPACITY=0 makes Horovod negotiate in every step what it otherwise remembers.)
 
 # %% tags=["varies"]
-every = [operation for operations in usual.values() for operation in operations]
-parts = [operation.parts() for operation in every]
-totals = {part: sum(of_one[part] for of_one in parts) for part in profiling.horovod_timeline.PARTS}
-for part, seconds in totals.items():
-    if seconds:
-        print(f"{part:14} {1e3 * seconds:9.1f} ms, {seconds / sum(totals.values()):6.1%}")
-late = [operation.last_rank for operation in every]
-print("how often each rank was the last to be ready:", {rank: late.count(rank) for rank in range(ranks)})
-starts = np.array([[operation.start for operation in operations] for operations in usual.values()])
-place = dict(zip(usual, starts.argsort(axis=0).argsort(axis=0).mean(axis=1), strict=True))  # in a step, on average
-print("the order in which rank 0 first heard of them:", ", ".join(sorted(place, key=place.get)))
-begin, end = min(operation.start for operation in every), max(operation.end for operation in every)
-calls = sum(begin <= call.start <= end for call in timeline.collectives())
-print(f"calls of MPI_Allreduce: {calls} for {len(every)} tensors, {calls / (steps * (epochs - 1)):.1f} in a step")
+arguments = ["--epochs", epochs, "--trace", folder / "trace", "--dataset", dataset]
+instruments = counting | {"MPI_PROFILE": str(folder / "profile")}
+instruments["HOROVOD_TIMELINE"] = str(folder / "timeline.json")
+instruments["HOROVOD_CACHE_CAPACITY"] = "0"
+print("$ export HOROVOD_TIMELINE=timeline.json HOROVOD_CACHE_CAPACITY=0")
+print("$ MPI_PROFILE=profile LD_PRELOAD=libmpi_profile.so \\")
+print(f"  mpirun -np 2 python train.py --epochs {epochs} --trace trace")
+how = {"environment": instruments, "result": True} | limits
+trained = launch.mpirun(PROGRAMS / "train.py", *arguments, ranks=2, **how).result
+steps = trained["steps_per_epoch"]
 
-# %% [markdown]
-# Long negotiating is waiting: for the backward pass of this rank, or for a slower one. So it says *who* is late, not
-# that the negotiation is expensive. A rank that is the last in nearly all cases is a straggler (notebook 13).
+# %% tags=["varies"]
+timeline = profiling.horovod_timeline.read(folder / "timeline.json")
+reduced = [tensor for tensor in timeline.operations if "Allreduce_grads" in tensor.tensor]
+after_tracing = range(steps, steps * epochs)  # without epoch 0, and the epoch of section 8
+every = [reduced[6 * step : 6 * step + 6] for step in after_tracing]
+lengths = [max(tensor.end for tensor in step) - step[0].start for step in every]
+first, last = every[0][0].start, every[-1][-1].end
+calls = sum(first <= call.start <= last for call in timeline.collectives())
+print(f"{6 * len(every)} gradients, {calls} all-reduces: {calls / len(every):.1f} per step")
+
+# %% jupyter={"source_hidden": true} tags=["varies", "slide-output"]
+shown = every[int(np.argsort(lengths)[len(lengths) // 2])]  # of median length
+least = 0.012 * max(tensor.end - shown[0].start for tensor in shown)  # or nobody sees the box
+rows = {}
+for tensor in shown:
+    name = trained["variables"][int(re.search(r"grads_(\d+)", tensor.tensor)[1])]
+    _, start, end = tensor.communication
+    parts = {"negotiating": (tensor.start, tensor.negotiated)}
+    parts["queued or copied"] = (tensor.negotiated, start)
+    boxes = [draw.Interval(start, max(end, start + least), "communicating")]
+    boxes += [draw.Interval(a, b, part) for part, (a, b) in parts.items() if b - a > least]
+    rows[f"{name}, {tensor.nbytes:,} bytes"] = boxes
+figure = draw.busy({"the gradients of one step": list(rows.values())}, list(rows))
+figure.axes[-1].set_xlabel("milliseconds since the first gradient was announced")
+draw.show(figure, "One step, a row for each gradient: negotiated, queued, communicated.")
+
+# %% tags=["varies"]
+tensors = [tensor for step in every for tensor in step]
+parts = [tensor.parts() for tensor in tensors]
+seconds = {part: sum(of_one[part] for of_one in parts) for part in parts[0]}
+for part in ("negotiating", "queueing", "copying", "communicating"):
+    share = seconds[part] / sum(seconds.values())
+    print(f"{part:14} {1e3 * seconds[part] / len(every):9.1f} ms a step, {share:6.1%}")
+last = [max(tensor.negotiated for tensor in step) for step in every]
+tail = np.median([max(tensor.end for tensor in step) for step in every] - np.array(last))
+print(f"exposed tail: {1e3 * tail:.1f} ms of {1e3 * np.median(lengths):.1f} ms (medians)")
+late = [tensor.last_rank for tensor in tensors]
+print(f"last to be ready: rank 0 {late.count(0)} times, rank 1 {late.count(1)} times")
+
+# %% [markdown] tags=["slide-takeaway"]
+# Gradients whose boxes begin and end together travel in one bucket. Those of the dense layers come first, and travel
+# while the backward pass of the convolution goes on. Horovod's thread hears of the next gradients only when a bucket
+# has arrived. The last bucket is the exposed tail. Here computing and communicating share a core, so a bucket also
+# **queues** for it; on a GPU it would not.
 #
-# **In Perfetto.** Copy `timeline.json` to your machine, open `ui.perfetto.dev` in a browser and drop the file there
-# (nothing is uploaded), or use `chrome://tracing`. The timeline of a killed job ends in the middle; both viewers and
-# `horovod_timeline.read` can still read it.
+# Long **negotiating** is waiting, for the backward pass of this rank or for a slower one. It says *who* is late, not
+# that negotiation is expensive. A rank that is nearly always the last is a straggler ([chapter
+# 13](13_fault_tolerance.ipynb)).
+#
+# To browse it, drop `timeline.json` on `ui.perfetto.dev`; nothing is uploaded.
 
-# %% [markdown]
+# %% [markdown] tags=["slide-predict"]
 # ## 7. What MPI was asked to do
 #
 # Each MPI function has a second name, `PMPI_…`. A library that defines `MPI_Allreduce`, counts, and calls
-# `PMPI_Allreduce` sees every call, without a change to Horovod. `mpi_profile.c` does that for ten routines. With
-# `MPI_Pcontrol` a program controls what is counted: `train.py` counts the broadcast and `fit`.
+# `PMPI_Allreduce` sees every call, without a change to Horovod. `mpi_profile.c` does that for ten routines.
+# `MPI_Pcontrol` says when to count; `train.py` counts the broadcast of the weights and `fit`.
 #
-# **Predict.** With the defaults `fit` made 27 steps. How many bytes of gradient does a rank pass to `MPI_Allreduce`?
-
-# %% tags=["varies"]
-display(programs.show(PROGRAMS / "train.py", "counted_by_mpi_profile"))
-profile = {} if problem else profiling.mpi_profile.read(folder / "profile")
-print("routine          type              calls       bytes  µs a call" if profile else problem)
-for row in profile.get(0, []):
-    print(f"{row.routine:16} {row.type:14} {row.calls:8,} {row.bytes:>11,} {1e6 * row.seconds / row.calls:10.1f}")
+# **Predict.** With the defaults `fit` took 27 steps. How many bytes of gradient does a rank pass to `MPI_Allreduce`?
 
 # %%
-nbytes = gradient_bytes["cnn"]
-gradients = steps * epochs * nbytes
+nbytes, taken = gradient["cnn"], steps * epochs
+profile = {} if problem else profiling.mpi_profile.read(folder / "profile")
 for rank, rows in profile.items():
-    floats = profiling.mpi_profile.total(rows, lambda row: row.routine == "MPI_Allreduce" and row.type == "MPI_FLOAT")
-    print(f"rank {rank}: {floats.bytes:,} bytes all-reduced, {steps * epochs} steps × {nbytes:,} = {gradients:,}")
-    broadcast = profiling.mpi_profile.total(rows, lambda row: row.routine == "MPI_Bcast" and row.type == "MPI_FLOAT")
-    print(f"    and {broadcast.bytes / nbytes:.1f} times the gradient's size broadcast in {broadcast.calls} calls")
+    reduces = [row for row in rows if row.routine == "MPI_Allreduce"]
+    counted = sum(row.bytes for row in reduces if row.type == "MPI_FLOAT")
+    print(f"rank {rank}: {counted:,} bytes; {taken} steps × {nbytes:,} = {taken * nbytes:,}")
 if problem:
     print(problem)
 
 # %% [markdown]
-# To the byte. The other rows:
-#
-# - `MPI_Bcast` of floats hands out rank 0's weights once, and the optimizer's momentum variables, which have the same
-#   size. Keras creates them even when the momentum is 0, as here.
-# - `MPI_Gather` and `MPI_Bcast` of a few bytes are the negotiation, once per cycle, whether there is something to do or
-#   not. A cycle takes at least a millisecond (5 ms before Horovod 0.21, as assumed in section 5), and longer when one
-#   rank lets the other wait.
-# - Their seconds are mostly waiting for the other rank: **time in MPI is not time on the network**.
-#
-# Usually Horovod remembers what was agreed on, and one `MPI_Allreduce` of a few bytes per cycle replaces the
-# negotiation. (Section 1 switched that off for the timeline.) Section 4 ran with it, and counted a stretch of steps:
-
-# %% tags=["varies"]
-if not problem:
-    rows = profiling.mpi_profile.read(folder / "scaling")[0]
-    steps_counted = several["steps"] * (1 + len(measured[2]["counted"]))
-    for row in (row for row in rows if row.routine == "MPI_Allreduce"):
-        size, milliseconds = row.bytes / row.calls, 1e3 * row.seconds / steps_counted
-        print(f"{row.type:18} {row.calls:6,} calls of {size:12,.0f} bytes on average, {milliseconds:6.2f} ms in a step")
-    step_seconds = 1e3 * np.median(measured[2]["counted"])
-    print(f"{steps_counted} steps of {step_seconds:.1f} ms each")
-
-# %% [markdown]
-# This explains a table in Argonne's Horovod tutorial. There a rank spent 12.8 of 13.9 seconds in `MPI_Allreduce`, in
-# 12,150 calls of **8 bytes**, as if it did nothing but communicate. But that is one call per 1.1 ms: Horovod's cycle.
-# Its background thread asks what is ready everywhere and waits for the other ranks while the GPU computes. The
-# gradients are not in the table at all.
-#
-# They went through NCCL, and **an MPI profile does not show NCCL calls**. The tools that do:
-#
-# - `NCCL_DEBUG=INFO` prints which rings, trees and network NCCL chose;
-# - nccl-tests (`all_reduce_perf -b 8 -e 128M -f 2 -g 8`) measures the bus bandwidth;
-# - Nsight Systems (`nsys profile --trace=cuda,nvtx,mpi python train.py`) shows the NCCL kernels on the GPU's timeline,
-#   next to those that compute.
-
-# %% [markdown]
-# This profile does not show what travels inside `MPI_Allreduce`. It does when the algorithm is our own: the course's
-# ring over MPI ([06](06_collectives_and_ring_all_reduce.ipynb)) on 4 ranks, ten times, with an array of the gradient's
-# size.
-
-# %% tags=["varies"]
-ring_ranks, repeats = 4, 10
-if not problem:
-    measure = PROGRAMS.parent / "06_collectives_and_ring_all_reduce" / "measure_all_reduce.py"
-    arguments = ["--modes", "mpi", "ring", "--sizes", nbytes, "--repeats", repeats, "--warm-up", 0]
-    counting = {"LD_PRELOAD": str(library), "MPI_PROFILE": str(folder / "ring")}
-    launch.mpirun(measure, *arguments, ranks=ring_ranks, environment=counting, prepared=False, **limits)
-    print(
-        f"$ LD_PRELOAD=libmpi_profile.so MPI_PROFILE=ring mpirun -np {ring_ranks} python measure_all_reduce.py \\\n"
-        f"    --modes mpi ring --sizes {nbytes} --repeats {repeats} --warm-up 0"
-    )
-
-# %%
-for algorithm in costs.ALL_REDUCE:
-    sent = repeats * costs.all_reduce(algorithm, ring_ranks, nbytes).largest_bytes_sent
-    print(f"{algorithm:18} a rank sends at most {sent:12,.0f} bytes in {repeats} all-reduces")
-if not problem:
-    rows = profiling.mpi_profile.read(folder / "ring")[0]
-    whole = profiling.mpi_profile.total(rows, lambda row: row.routine == "MPI_Allreduce")
-    sent = profiling.mpi_profile.total(rows, lambda row: row.routine == "MPI_Isend")
-    more = sent.bytes - repeats * costs.all_reduce("ring", ring_ranks, nbytes).largest_bytes_sent
-    print(f"\ncounted: {whole.bytes:,} bytes passed to MPI_Allreduce; the ring sent {sent.bytes:,}")
-    print(f"in {sent.calls} messages, each with {more / sent.calls:.0f} bytes more than the formula: shape and type")
-
-# %% [markdown] tags=["slide-predict"]
-# ## 8. What TensorFlow computed
-#
-# TensorFlow's own profiler, `tf.profiler`, records each operation with its start and end. `train.py` used it for one
-# epoch on rank 0, as `trace_epoch` below shows. With Keras alone, `tf.keras.callbacks.TensorBoard(folder,
-# profile_batch=(10, 20))` does the same for steps 10 to 20. TensorBoard with the package `tensorboard-plugin-profile`
-# shows the recording; `distlab.profiling.tensorflow_trace` adds it up by kind. Names with `_Mkl` are operations that
-# the library oneDNN runs on processors.
-#
-# **Predict.** The dense layer has most of the weights, the convolution few. Which takes longer?
+# To the byte. `minimal.py` ran under the same library, from its start to its end and with Horovod's cache. These are
+# all of its calls:
 
 # %% tags=["varies", "slide-output"]
-display(programs.show(PROGRAMS / "train.py", "trace_epoch"))
-busiest = {}
-for operation in trained["operations"]:
-    busiest[operation["kind"]] = busiest.get(operation["kind"], 0) + 1e3 * operation["seconds"] / steps
-top = dict(sorted(busiest.items(), key=lambda pair: -pair[1])[:8])
-described = ", ".join(f"{kind} {ms:.1f}" for kind, ms in top.items())
-draw.show(draw.bars(top, "ms a step, on rank 0", "{:.2f}"), f"The operations that take most time: {described}")
-
-# %% tags=["varies"]
-convolution = sum(ms for kind, ms in busiest.items() if "Conv2D" in kind)
-dense = sum(ms for kind, ms in busiest.items() if "MatMul" in kind)
-parameters = {layer.name: layer.parameters for layer in costs.MODELS["cnn"].layers}
-share = parameters["convolution"] / sum(parameters.values())
-print(f"convolution: {convolution:.1f} ms a step, {share:.1%} of the parameters")
-print(f"dense layers: {dense:.1f} ms a step, {1 - share:.1%} of the parameters")
+whole = {} if problem else profiling.mpi_profile.read(folder / "whole")
+print(problem or "routine          type                calls  bytes a call   seconds")
+for row in whole.get(0, []):
+    each = row.bytes / row.calls
+    print(f"{row.routine:16} {row.type:17} {row.calls:7,} {each:13,.0f} {row.seconds:9.3f}")
 
 # %% [markdown] tags=["slide-takeaway"]
-# The convolution computes much with few weights, so it usually takes longer than the dense layers, whose weights are
-# nearly all of the gradient. **What takes long to compute is not what takes long to send.** That is why VGG-16, with
-# its large dense layers, scaled worst in Horovod's own benchmark.
+# Most calls of `MPI_Allreduce` are of **8 bytes**: in each cycle of a millisecond Horovod's background thread asks
+# whether all ranks have the same tensors ready, and waits for the others. So their seconds are mostly waiting: **time
+# in MPI is not time on the network**.
+#
+# This explains a table in Argonne's tutorial, where a rank spent 12.8 of 13.9 seconds in `MPI_Allreduce`, in 12,150
+# calls of 8 bytes, as if it did nothing but communicate. The gradients are not in that table at all. They went through
+# NCCL, and **an MPI profile does not show NCCL calls**. Nor does it show what travels *inside* `MPI_Allreduce`
+# ([chapter 06](06_collectives_and_ring_all_reduce.ipynb) has the formula).
+
+# %% [markdown]
+# ## 8. What TensorFlow computed
+#
+# `tf.profiler` records each operation. `train.py` wraps one epoch of rank 0 in `tf.profiler.experimental.Profile(…)`;
+# with Keras alone, `tf.keras.callbacks.TensorBoard(folder, profile_batch=(10, 20))` does it for steps 10 to 20, and
+# TensorBoard with `tensorboard-plugin-profile` shows it. We add it up by kind. The dense layers have nearly all of the
+# weights, the convolution few. Do they also take the time?
+
+# %% tags=["varies", "slide-output"]
+PLAIN = {  # parts of TensorFlow's names, and what they are
+    "Conv2DBackpropFilter": "convolution, backward",
+    "Conv2D": "convolution, forward",
+    "FusedMatMul": "dense layers, forward",
+    "MatMul": "dense layers, backward",
+    "MaxPoolGrad": "max-pooling, backward",
+    "MaxPool": "max-pooling, forward",
+    "ReluGrad": "ReLU, backward",
+}
+busiest = dict.fromkeys(PLAIN.values(), 0)
+for operation in trained["operations"]:
+    for part, name in PLAIN.items():
+        if part in operation["kind"]:
+            busiest[name] += 1e3 * operation["seconds"] / steps
+            break
+top = dict(sorted(busiest.items(), key=lambda pair: -pair[1]))
+described = ", ".join(f"{name} {ms:.1f}" for name, ms in top.items())
+draw.show(draw.bars(top, "ms a step, on rank 0", "{:.1f}"), f"Time of operations: {described}")
+weights = {layer.name: layer.parameters for layer in costs.MODELS["cnn"].layers}
+share = weights["convolution"] / sum(weights.values())
+print(f"the convolution has {share:.1%} of the parameters, the dense layers {1 - share:.1%}")
+
+# %% [markdown] tags=["slide-takeaway"]
+# The convolution computes much with few weights, and usually takes longer than the dense layers. **What takes long to
+# compute is not what takes long to send.** That is why VGG-16, with its large dense layers, scaled worst in Horovod's
+# own benchmark.
+#
+# On GPUs `NCCL_DEBUG=INFO` prints NCCL's rings and links, nccl-tests measures its bus bandwidth, and `nsys profile
+# --trace=cuda,nvtx` shows its kernels next to those that compute. `record_gpu.py`, among this chapter's programs,
+# records speed, idle time and bandwidth of your GPUs with PyTorch. The course has not run on a GPU yet.
 #
 # **Question.** The profile says that 30 % of the time is spent in `MPI_Allreduce`. What do you do first?
 #
@@ -675,7 +580,7 @@ print(f"dense layers: {dense:.1f} ms a step, {1 - share:.1%} of the parameters")
 # <summary>Answer</summary>
 #
 # 1. If the time is waiting, a faster network changes nothing.
-# 2. **Right.** Waiting needs other fixes (load balance, pinning to cores) than sending (larger batches, fp16, a better
+# 2. **Right.** Waiting needs other cures (load balance, binding to cores) than sending (larger batches, fp16, a better
 #    network).
 # 3. That lowers the time in MPI and the speed-up with it.
 # </details>
@@ -691,24 +596,25 @@ quizzes.ask("11")
 # %% [markdown]
 # ## Recap
 #
-# - Count the images inside the step; the data set's size divided by the epoch's time flatters large jobs.
-# - Strong scaling divides the work, weak scaling multiplies it; a fixed part limits the speed-up.
-# - A rank needs a core.
-# - A step without the all-reduce separates contention from communication. What is lost depends on the computing time
-#   per byte of gradient.
-# - Bus bandwidths of different numbers of ranks can be compared.
-# - Negotiating is waiting; the timeline names who is late.
+# - Count the images inside the step; "data set / time of an epoch" flatters large jobs.
+# - What one rank does while the others wait, such as a checkpoint in every epoch, is Amdahl's serial part.
+# - Weak and strong scaling pay the same all-reduce.
+# - Larger batches hide the communication of data parallelism and FSDP, not that of tensor parallelism.
+# - Negotiating is waiting; only the exposed tail costs time.
 # - Time in MPI is not time on the network, and an MPI profile does not show NCCL.
-# - The layer that computes most need not send most.
 #
 # **Next.** [Lab 11](../labs/11_scaling_and_profiling/lab.ipynb), [12 model parallelism](12_model_parallelism.ipynb).
 #
 # **Sources.**
-# - Amdahl (1967), [Validity of the single processor approach](https://doi.org/10.1145/1465482.1465560).
-# - Karp and Flatt (1990), [Measuring parallel processor performance](https://doi.org/10.1145/78607.78614).
+# - [Amdahl](https://doi.org/10.1145/1465482.1465560) (1967), [Karp and Flatt](https://doi.org/10.1145/78607.78614)
+#   (1990).
 # - OpenHackathons, [Distributed deep learning](https://github.com/openhackathons-org/gpubootcamp), notebook 3.
-# - Argonne, [Distributed training with
-#   Horovod](https://github.com/argonne-lcf/ai-science-training-series/tree/main/06_distributedTraining).
+# - Argonne,
+#   [tutorial](https://github.com/argonne-lcf/ALCF_Hands_on_HPC_Workshop/blob/5b4beb1902b80dfe10a6a6b7a62e768b2814782d/learningFrameworks/distributedDeepLearning/README.md)
+#   and
+#   [program](https://github.com/argonne-lcf/ALCF_Hands_on_HPC_Workshop/blob/191fca90acaa43b9528f46d25f6b1e1cc0583ccc/learningFrameworks/distributedDeepLearning/Horovod/keras_cnn_concise_hvd.py).
+# - Austin et al. (2025), [How to Scale Your Model](https://jax-ml.github.io/scaling-book/training/).
+# - Kurth et al. (2018), [Exascale deep learning](https://arxiv.org/abs/1810.01993).
 # - Horovod: [benchmarks](https://horovod.readthedocs.io/en/stable/benchmarks_include.html),
 #   [timeline](https://horovod.readthedocs.io/en/stable/timeline_include.html).
-# - NVIDIA, [nccl-tests, performance](https://github.com/NVIDIA/nccl-tests/blob/master/doc/PERFORMANCE.md).
+# - NVIDIA, [bus bandwidth](https://github.com/NVIDIA/nccl-tests/blob/master/doc/PERFORMANCE.md).

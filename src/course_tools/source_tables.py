@@ -3,8 +3,7 @@
 import re
 from collections.abc import Iterator
 
-from distlab.costs import HARDWARE, MODELS, TRANSFORMERS
-from distlab.costs.published.results import RESULTS
+from distlab.costs import HARDWARE, MODELS, TRANSFORMERS, efficiencies
 from distlab.costs.published.split_figures import FIGURES, TITLES
 from distlab.runtime import tables
 
@@ -44,15 +43,16 @@ def linked(source: str) -> str:
 def _efficiencies() -> str:
     rows = [
         (
-            each.model,
-            each.hardware,
-            f"{each.baseline_ranks} → {each.ranks}",
-            f"{each.efficiency:.1%}",
-            linked(each.source),
+            each.published.model,
+            each.published.hardware,
+            f"{each.published.baseline_ranks} → {each.published.ranks}",
+            f"{each.published.efficiency:.1%}",
+            f"{each.predicted:.1%}",
+            linked(each.published.source),
         )
-        for each in RESULTS
+        for each in efficiencies.compare()
     ]
-    return tables.markdown(("Network", "Machine", "GPUs", "Efficiency", "Source"), rows, right=(2, 3))
+    return tables.markdown(("Network", "Machine", "GPUs", "Efficiency", "Predicted", "Source"), rows, right=(2, 3, 4))
 
 
 def _split_figures() -> Iterator[tuple[str, str]]:

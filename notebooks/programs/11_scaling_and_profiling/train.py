@@ -14,10 +14,9 @@ Over Gloo (the MPI profile then has nothing to count), or as one process:
 
 Under Slurm, in a batch script or after `salloc --nodes=2 --ntasks-per-node=2`:
 
-    srun --mpi=pmix python train.py --folder saved --result result.json
+    srun --mpi=pmix python train.py --result result.json
 
-Each rank trains on its own part of the images. Rank 0 alone writes the result and, into --folder, a checkpoint after
-each epoch; started again with the same folder the job goes on from there. The result's `epochs` are those of this run.
+Each rank trains on its own part of the images. Rank 0 writes the result.
 """
 
 import argparse
@@ -35,7 +34,7 @@ import numpy as np
 import tensorflow as tf
 from throughput import Throughput
 
-from distlab import cluster_spec, data, devices, models, profiling, saved_states
+from distlab import cluster_spec, data, devices, models, profiling
 
 
 def parse() -> argparse.Namespace:
@@ -45,31 +44,28 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--images", type=int, default=5000, help="of all ranks, a small data set is repeated")
     parser.add_argument("--batch", type=int, default=256, help="images in a step of one rank (default: 256)")
     parser.add_argument("--epochs", type=int, default=3)
-    parser.add_argument("--learning-rate", type=float, default=0.01, help="of one rank; it is multiplied by the ranks")
-    parser.add_argument("--seed", type=int, default=11)
-    parser.add_argument("--free", action="store_true", help="do not hold each rank to one core")
-    parser.add_argument("--folder", type=Path, help="where rank 0 saves; without it nothing is saved")
     parser.add_argument("--trace", type=Path, help="after training rank 0 traces some steps with TensorFlow's profiler")
     parser.add_argument("--result", type=Path, help="JSON file that rank 0 writes")
     cluster_spec.check_mpi_of_srun()
     return parser.parse_args()
 
 
-def take_device(is_free: bool) -> None:
+def take_device() -> None:
     """The GPU of this local rank where there is one; else one core and one thread of TensorFlow."""
-    gpus = tf.config.list_physical_devices("GPU")
-    if gpus:
-        tf.config.set_visible_devices(gpus[hvd.local_rank() % len(gpus)], "GPU")
-    elif not is_free:
-        devices.hold_cores({devices.core_of(hvd.local_rank(), devices.allowed_cores())})
-        tf.config.threading.set_intra_op_parallelism_threads(1)
-        tf.config.threading.set_inter_op_parallelism_threads(1)
+    if gpus := tf.config.list_physical_devices("GPU"):
+        gpu = gpus[hvd.local_rank() % len(gpus)]
+        tf.config.set_visible_devices(gpu, "GPU")
+        tf.config.experimental.set_memory_growth(gpu, True)
+        return
+    devices.hold_cores({devices.core_of(hvd.local_rank(), devices.allowed_cores())})
+    tf.config.threading.set_intra_op_parallelism_threads(1)
+    tf.config.threading.set_inter_op_parallelism_threads(2)  # with one, the biases were handed over last
 
 
 def batches(options: argparse.Namespace) -> tf.data.Dataset:
     """One epoch of this rank's part; the last batch may be smaller."""
     images, labels = data.load(options.dataset).train
-    order = np.random.default_rng(options.seed).permutation(np.resize(np.arange(len(images)), options.images))
+    order = np.random.default_rng(11).permutation(np.resize(np.arange(len(images)), options.images))
     part = order[hvd.rank() :: hvd.size()]
     return tf.data.Dataset.from_tensor_slices((images[part], labels[part])).batch(options.batch)
 
@@ -87,26 +83,6 @@ def counted_by_mpi_profile() -> Iterator[None]:
     MPI.Pcontrol(0)  # stop
 
 
-class Checkpoint(tf.keras.callbacks.Callback):
-    """Rank 0 saves after each epoch."""
-
-    def __init__(self, folder: Path | None, **parts: object) -> None:
-        super().__init__()
-        self.done = tf.Variable(0, dtype=tf.int64)
-        self._manager: tf.train.CheckpointManager | None = None
-        if folder and hvd.rank() == 0:
-            state = tf.train.Checkpoint(done=self.done, **parts)
-            self._manager = tf.train.CheckpointManager(state, str(folder), max_to_keep=2)
-            self._manager.restore_or_initialize()
-        self.first_epoch = hvd.broadcast_object(int(self.done), 0)
-
-    def on_epoch_end(self, epoch: int, logs: dict | None = None) -> None:
-        """Save, under the number of epochs done."""
-        self.done.assign(epoch + 1)
-        if self._manager:
-            self._manager.save(epoch + 1)
-
-
 def trace_epoch(model: tf.keras.Model, fed: tf.data.Dataset, steps: int, folder: Path) -> None:
     """One epoch more on all ranks; on rank 0 under TensorFlow's profiler, which writes to the folder."""
     with tf.profiler.experimental.Profile(str(folder)) if hvd.rank() == 0 else nullcontext():
@@ -117,51 +93,38 @@ def main() -> None:
     """Train; rank 0 writes the result."""
     options = parse()
     hvd.init()
-    if options.folder and hvd.rank() == 0:
-        saved_states.of_dataset(options.folder, options.dataset, resume=True)
-    take_device(options.free)
-    tf.keras.utils.set_random_seed(options.seed)
+    take_device()
+    tf.keras.utils.set_random_seed(11)
     fed = batches(options)
     steps = options.images // hvd.size() // options.batch  # as many on every rank, so the rest is dropped
 
     model, throughput = models.cnn(), Throughput()
-    optimizer = hvd_keras.DistributedOptimizer(tf.keras.optimizers.SGD(options.learning_rate * hvd.size()))
+    optimizer = hvd_keras.DistributedOptimizer(tf.keras.optimizers.SGD(0.01 * hvd.size()))
     loss = tf.keras.losses.SparseCategoricalCrossentropy(from_logits=True)
     model.compile(optimizer, loss, metrics=[throughput.images])
     model.optimizer.build(model.trainable_variables)
-    checkpoint = Checkpoint(options.folder, model=model, optimizer=model.optimizer)
 
-    first, last = checkpoint.first_epoch, max(options.epochs, checkpoint.first_epoch)
     with counted_by_mpi_profile():
-        # Before the first step: BroadcastGlobalVariablesCallback acts after it, when rank 0 has already averaged the
-        # gradient of its restored weights with gradients of the other ranks' fresh ones.
+        # Before the first step: BroadcastGlobalVariablesCallback acts after it.
         hvd.broadcast_variables([*model.variables, *model.optimizer.variables], root_rank=0)
-        history = model.fit(
-            fed.repeat(), steps_per_epoch=steps, initial_epoch=first, epochs=last, verbose=0,
-            callbacks=[throughput, checkpoint],
-        ).history  # fmt: skip
+        model.fit(fed.repeat(), steps_per_epoch=steps, epochs=options.epochs, verbose=0, callbacks=[throughput])
 
     operations = []
     if options.trace:
         trace_epoch(model, fed, steps, options.trace)
         operations = profiling.tensorflow_trace.operations(options.trace) if hvd.rank() == 0 else []
 
-    everyone = hvd.allgather_object({"epochs": throughput.epochs, "cores": devices.allowed_cores()})
+    epochs, cores = hvd.allgather_object(throughput.epochs), hvd.allgather_object(devices.allowed_cores())
     if hvd.rank() == 0:
         result = {
-            "ranks": hvd.size(),
-            "batch": options.batch,
-            "images": options.images,
             "steps_per_epoch": steps,
             "gradient_bytes": 4 * model.count_params(),
             "variables": [variable.name.removesuffix(":0") for variable in model.trainable_variables],
-            "losses": history.get("loss", []),
-            "first_epoch": first,
-            "epochs": [rank["epochs"] for rank in everyone],
-            "cores": [rank["cores"] for rank in everyone],
+            "epochs": epochs,
+            "cores": cores,
             "operations": [operation._asdict() for operation in operations],
         }
-        print(f"{hvd.size()} ranks, {last - first} epochs of {steps} steps, on cores {result['cores']}", flush=True)
+        print(f"{hvd.size()} ranks, {options.epochs} epochs of {steps} steps, on cores {cores}", flush=True)
         if options.result:
             options.result.write_text(json.dumps(result) + "\n")
 

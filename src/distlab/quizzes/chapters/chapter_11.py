@@ -9,8 +9,8 @@ def images_processed(
     item: Item, images: int = pick(50_000, 60_000), gpus: int = pick(2, 4, 8), batch: int = pick(1024, 2048, 3000)
 ) -> None:
     steps = global_batches.steps_per_epoch(images, batch * gpus)
-    item.enter(f"""A program makes `images // (batch * size)` steps in an epoch: {images:,} images, {gpus} GPUs, batches
-        of {batch:,} each. How many images does an epoch process?""")
+    item.enter(f"""A program takes `images // (batch * size)` steps per epoch. There are {images:,} images and {gpus}
+        GPUs, and each GPU has batches of {batch:,}. How many images does an epoch process?""")
     item.right(steps * batch * gpus, "images").why(f"{steps} steps of {batch * gpus:,} images; the rest is dropped.")
     item.wrong(images, "The data set's size").why("The last images do not fill a global batch and are dropped.")
     item.wrong(steps * batch, "One GPU's images").why(f"Each of the {gpus} GPUs has a batch of its own.")
@@ -23,18 +23,19 @@ def true_efficiency(
     many, single = (global_batches.steps_per_epoch(60_000, batch * count) * batch * count for count in (gpus, 1))
     true = claimed * many / single
     item.choose(f"""A table claims {100 * claimed:.0f} % efficiency on {gpus} GPUs: it divides 60,000 images by the
-        epoch's time. The program makes `60000 // ({batch} * gpus)` steps in an epoch. Which efficiency is left?""")
+        time of an epoch. The program takes `60000 // ({batch} * gpus)` steps per epoch. What is the true
+        efficiency?""")
     item.right(true, "%").why(f"""{gpus} GPUs processed {many:,} images, one GPU {single:,}: the claim is multiplied by
         their ratio.""")
     item.wrong(claimed, "The claim as it is").why("The numerator is wrong, and more so with more GPUs.")
-    item.wrong(claimed * single / many, "Turned round").why("Fewer images were processed, so the efficiency is lower.")
+    item.wrong(claimed * single / many, "Upside down").why("Fewer images were processed, so the efficiency is lower.")
     item.wrong(many / single, "The share of the images").why("The claimed efficiency is still a factor.")
 
 
 def amdahl_speedup(item: Item, percent: int = pick(5, 10, 20, 25), ranks: int = pick(8, 16, 32, 64)) -> None:
     law = costs.Amdahl(percent / 100, 1 - percent / 100)
-    item.enter(f"""The serial share of a job is {percent} % of one rank's time. Which speed-up does Amdahl's law give on
-        {ranks} ranks?""")
+    item.enter(f"""The serial share of a job is {percent} % of one rank's time. What speed-up does Amdahl's law predict
+        for {ranks} ranks?""")
     item.right(float(law.speedup(ranks))).why(f"""1 / ({percent / 100:g} + {1 - percent / 100:g}/{ranks}); the limit is
         {figure(law.largest_speedup)}.""")
     item.wrong((1 - percent / 100) * ranks, "The share as efficiency").why("""The serial part does not get shorter with
@@ -47,7 +48,7 @@ def serial_share_of(item: Item, ranks: int = pick(4, 8, 16), share: float = pick
     seconds = 100 * (share + (1 - share) / ranks)
     speedup = 100 / round(seconds, 1)
     implied = float(costs.serial_share(speedup, ranks))
-    item.choose(f"""One process needs 100 s, {ranks} processes need {seconds:.1f} s for the same work. Which serial
+    item.choose(f"""One process needs 100 s, {ranks} processes need {seconds:.1f} s for the same work. What serial
         share does that imply?""")
     item.right(implied, "%").why("T = s + w/p with s + w = 100 s: two equations for the two unknowns.")
     item.wrong(speedup / ranks, "The efficiency").why("""That is speed-up over ranks; the serial share is another
@@ -62,8 +63,8 @@ def strong_scaling(
     law = costs.Amdahl(float(exchange), float(computing))
     strong = computing / (ranks * float(law.seconds(ranks)))
     weak = computing / float(law.seconds(1))
-    item.choose(f"""A step computes for {computing} ms on one rank. With {ranks} ranks an all-reduce of {exchange} ms
-        comes on top; nothing overlaps. Which efficiency has strong scaling?""")
+    item.choose(f"""A step computes for {computing} ms on one rank. With {ranks} ranks an all-reduce takes
+        another {exchange} ms; nothing overlaps. What is the efficiency of strong scaling?""")
     item.right(strong, "%").why(f"""Each rank computes for {figure(computing / ranks)} ms, but the all-reduce is as long
         as before.""")
     item.wrong(weak, "Weak scaling").why("There the work per rank stays; here it is divided.")
@@ -74,8 +75,8 @@ def strong_scaling(
 
 def more_ranks_than_cores(item: Item, cores: int = pick(2, 4, 6), times: int = pick(3, 4, 5, 8)) -> None:
     ranks = cores * times
-    item.choose(f"""{ranks} ranks with one thread each share {cores} cores of a quiet machine. Which efficiency in weak
-        scaling can be reached at most?""")
+    item.choose(f"""{ranks} ranks with one thread each share {cores} cores of a quiet machine. What is the highest
+        possible efficiency of weak scaling?""")
     item.right(cores / ranks, "%").why(f"""Each core has the work of {times} ranks, so a step takes at least {times}
         times as long.""")
     item.wrong(1, "Weak scaling is free").why("That needs a core for each rank.")
@@ -86,7 +87,7 @@ def more_ranks_than_cores(item: Item, cores: int = pick(2, 4, 6), times: int = p
 def what_is_lost(
     item: Item, single: int = pick(40, 50, 60), contention: int = pick(4, 6, 12), exchange: int = pick(8, 15, 20)
 ) -> None:
-    item.enter("The medians of a training step are below. How many ms does the all-reduce cost?")
+    item.enter("The medians of a training step are below. How many milliseconds does the all-reduce cost?")
     item.block = (
         f"one rank alone:                       {single:>4} ms\n"
         f"two ranks, without the all-reduce:    {single + contention:>4} ms\n"
@@ -105,8 +106,8 @@ def bandwidths(
 ) -> None:
     bus = float(costs.bus_bandwidth("all_reduce", ranks, 1e6 * megabytes, 1e-3 * milliseconds)) / 1e9
     algorithm = float(costs.algorithm_bandwidth(1e6 * megabytes, 1e-3 * milliseconds)) / 1e9
-    item.choose(f"""An all-reduce of {megabytes} MB on {ranks} ranks takes {milliseconds} ms. Which bus bandwidth is
-        that?""")
+    item.choose(f"""An all-reduce of {megabytes} MB on {ranks} ranks takes {milliseconds} ms. What is the bus
+        bandwidth?""")
     item.right(bus, "GB/s").why(f"The algorithm bandwidth is {figure(algorithm)} GB/s, and the factor 2(p − 1)/p.")
     item.wrong(algorithm, "The algorithm bandwidth").why("It falls with more ranks even if the links are as fast.")
     item.wrong(algorithm * (ranks - 1) / ranks, "Half of the way").why("""An all-reduce moves each byte in both of its
@@ -117,8 +118,8 @@ def bandwidths(
 def who_is_late(item: Item, late: int = pick(0, 1, 2, 3), tensors: int = pick(200, 400, 800)) -> None:
     counts = [tensors // 100] * 4
     counts[late] = tensors - 3 * counts[late]
-    item.choose(f"""In the timeline of Horovod most of the time is negotiating. For {tensors} all-reduced tensors the
-        table says how often each rank was the last to be ready. What do you do first?""")
+    item.choose(f"""Horovod's timeline shows that negotiating takes most of the time. The table says how often each
+        rank was the last to be ready, for {tensors} all-reduced tensors. What do you do first?""")
     item.block = "\n".join(f"rank {rank}: last {count:>4} times" for rank, count in enumerate(counts))
     item.right(f"Find out why rank {late} is slow").why("""Negotiating is waiting, and one rank is nearly always the
         last: a straggler.""")
@@ -141,7 +142,7 @@ def bytes_in_a_profile(
     travelled = float(costs.all_reduce("ring", ranks, whole).largest_bytes_sent)
     passes = "Each rank passes {:,.1f} MB of gradient to `MPI_Allreduce`."
     item.choose(f"""A network of {parameters:,} float32 weights trains on {ranks} ranks for {epochs} epochs of {steps}
-        steps, with Horovod over MPI. An MPI profile counts calls and bytes. What is true?""")
+        steps, with Horovod over MPI. An MPI profile counts calls and bytes. Which statements are true?""")
     item.right(passes.format(whole / 1e6)).why("4 bytes per weight and step.")
     item.right("Seconds in `MPI_Allreduce` are partly waiting for other ranks.").why("""Time in MPI is not time on the
         network.""")

@@ -1,0 +1,47 @@
+"""Count a rank's images and time its epochs; run it by `mpirun -np 2 python minimal.py`."""
+
+import os
+import tempfile
+import time
+
+os.environ["TF_USE_LEGACY_KERAS"] = "1"  # before TensorFlow: Horovod's `fit` needs Keras 2
+
+import horovod.tensorflow.keras as hvd
+import numpy as np
+import tensorflow as tf
+
+
+class Images(tf.keras.metrics.Sum):
+    """How many images the steps of an epoch have worked on."""
+
+    def update_state(self, labels: tf.Tensor, *others: object, **weights: object) -> None:
+        """Add one for each image of this batch."""
+        super().update_state(tf.ones_like(labels))
+
+
+hvd.init()
+tf.config.threading.set_intra_op_parallelism_threads(1)  # a rank computes on one core
+tf.config.threading.set_inter_op_parallelism_threads(1)
+if gpus := tf.config.list_physical_devices("GPU"):
+    tf.config.set_visible_devices(gpus[hvd.local_rank()], "GPU")
+    tf.config.experimental.set_memory_growth(gpus[hvd.local_rank()], True)
+images = np.random.default_rng(hvd.rank()).random((5000 // hvd.size(), 28, 28, 1), np.float32)
+train = tf.data.Dataset.from_tensor_slices((images, np.arange(len(images)) % 10))
+layers = [tf.keras.layers.Conv2D(32, 3, activation="relu"), tf.keras.layers.MaxPooling2D()]
+layers += [tf.keras.layers.Flatten(), tf.keras.layers.Dense(64, activation="relu")]
+model = tf.keras.Sequential([*layers, tf.keras.layers.Dense(10)])
+optimizer = hvd.DistributedOptimizer(tf.keras.optimizers.SGD(0.01 * hvd.size()))
+loss = tf.keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+model.compile(optimizer, loss, metrics=[Images(name="images")])
+steps, ends, folder = 5000 // hvd.size() // 256, [], tempfile.TemporaryDirectory()
+clock = {"on_epoch_end": lambda *_: ends.append(time.perf_counter())}
+callbacks = [hvd.callbacks.BroadcastGlobalVariablesCallback(0)]
+callbacks.append(tf.keras.callbacks.LambdaCallback(**clock))
+for has_checkpoints in (False, True):
+    if has_checkpoints and hvd.rank() == 0:
+        callbacks.insert(0, tf.keras.callbacks.ModelCheckpoint(folder.name))
+    how = {"steps_per_epoch": steps, "epochs": 3, "callbacks": callbacks, "verbose": 0}
+    counts = np.int64(model.fit(train.batch(256).repeat(), **how).history["images"])
+    seconds = np.mean(np.diff(ends[-3:]))  # without epoch 0, which traces the graph
+    result = f"rank {hvd.rank()}: {steps} steps, {counts} images, {seconds:.3f} s"
+    print(result, "with checkpoints" * has_checkpoints, flush=True)
