@@ -68,8 +68,8 @@ print("$ mpirun -np 2 python sum_with_mpi.py")
 print(run.output["rank 0"], run.output["rank 1"], sep="\n")
 
 # %% [markdown] tags=["slide-text", "slide-predict"]
-# Horovod does the same with TensorFlow tensors, over MPI, Gloo or NCCL, and divides by $p$ and divides by $p$, because
-# training needs the mean. Training adds *gradients*, not weights, and in **every step**, although lecture notes often
+# Horovod does the same with TensorFlow tensors, over MPI, Gloo or NCCL, and divides by $p$, because training
+# needs the mean. Training adds *gradients*, not weights, and in **every step**, although lecture notes often
 # say "aggregates the weights" or "at each epoch".
 #
 # What happens inside the call? The **naive** way is that rank 0 receives all arrays, adds them, and sends the sum back.
@@ -104,8 +104,8 @@ for ranks in (2, 8, 64):
 # that arrives from the left to its own. In each further step it passes on the chunk that it has just added to, so that
 # each chunk collects the shares of all ranks.
 #
-# This is the first half of the all-reduce, in NumPy, with a loop over the ranks, with a loop over the ranks. Rank 0 has
-# ones, rank 1 tens, and so on: the digits of a sum show whose shares are in it.
+# This is the first half of the all-reduce, in NumPy, with a loop over the ranks. Rank 0 has ones, rank 1
+# tens, and so on: the digits of a sum show whose shares are in it.
 
 # %% tags=["program", "slide-code"]
 import numpy as np
@@ -364,8 +364,7 @@ for name, formula in FORMULAS.items():
 # halves of the array, then quarters and so on, and each adds up its part, until every rank has one finished chunk; the
 # same steps backwards hand the chunks out. Both need $2\lg p$ steps, but the tree sends the whole array in each, and
 # halving-doubling as few bytes per rank as a ring. TensorFlow's `ReductionToOneDevice` is the naive way, and
-# `HierarchicalCopyAllReduce` a tree of two levels ([03](03_mirrored_strategy.ipynb) draws both)
-# ([03](03_mirrored_strategy.ipynb) draws them).
+# `HierarchicalCopyAllReduce` a tree of two levels ([03](03_mirrored_strategy.ipynb) draws both).
 #
 # **Predict.** 16 ranks. Which is fastest for 1 kB, and which for 10 MB?
 
