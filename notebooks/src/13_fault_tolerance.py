@@ -70,7 +70,7 @@ folder = Path(scratch.name)
 # GPUs was interrupted unexpectedly 419 times in 54 days (Llama team, 2024, section 3.3.4). So a program that runs for
 # hours must be able to go on where it was. This one can:
 
-# %% tags=["slide-code"]
+# %%
 programs.show(PROGRAMS / "minimal.py")
 
 # %% [markdown] tags=["slide-points"]
@@ -189,7 +189,7 @@ programs.show(PROGRAMS / "train.py", "resume")
 # **Predict.** A save every 5 steps; worker 1 dies after step 13 (after 8 with `epochs=1`). How many steps must be done
 # twice?
 
-# %% tags=["varies", "slide-output"]
+# %% tags=["varies"]
 total, killed_at = 12 * epochs, min(13, 12 * epochs - 4)
 quiet = {"TF_CPP_MIN_LOG_LEVEL": "3"}
 settings = {"workers": 2, "result": True, "echo": False, "environment": quiet}
@@ -201,7 +201,7 @@ def show(run):
 
 
 def run_until_done(name, *fault):
-    """Run `train.py` with a fault, and then again; when both began and ended, and the result."""
+    """Run `train.py` with a fault, and then again; the times of both runs, and the result."""
     shutil.rmtree(folder / name, ignore_errors=True)
     place = folder / name
     saves = ["--backup", place / "saves", "--steps-done", place, "--pause", 0.1]
@@ -225,8 +225,8 @@ rows = time_lines.of_job(folder / "killed", attempts, workers=2, killed=1)
 figure = draw.busy({"": rows}, ["worker 0", "worker 1"], "seconds since the first start", 1)
 gone = attempts[0][1] - attempts[0][0]
 figure.axes[0].plot(gone, 1, marker="X", color=draw.INK, markersize=9)
-text = "Time line of two workers. Both start and do steps. Worker 1 is killed, and worker 0 waits. "
-draw.show(figure, text + "Then both start again, and do the steps since the last save a second time.")
+text = "Time line of two workers. Both do steps, worker 1 is killed, and worker 0 waits."
+draw.show(figure, f"{text} Both start again, and repeat the steps since the last save.")
 
 # %%
 # The same training in this kernel; nothing disturbs it.
@@ -250,7 +250,7 @@ def compare(name, result):
 
 compare("killed", resumed)
 
-# %% [markdown] tags=["slide-takeaway", "slide-table"]
+# %% [markdown] tags=["slide-takeaway"]
 # Only the steps since the last save are repeated, and the weights are those of the undisturbed run. Most of the time
 # goes into starting Python and TensorFlow: $R$. (The cross is the end of worker 1.)
 #
@@ -276,14 +276,14 @@ compare("killed", resumed)
 #    bug in it can be reproduced.
 # </details>
 
-# %% [markdown] tags=["slide-text", "slide-predict"]
+# %% [markdown]
 # ## 4. A straggler
 #
 # A **straggler** is alive but slow, because of a hot CPU or GPU, a disk with errors, or other programs.
 # `find_straggler.py` trains a linear classifier over MPI. Each rank measures its computation and its waiting for the
 # sum. Most of the computation is a pause for each image, four times as long on rank 1:
 
-# %% tags=["slide-code"]
+# %%
 programs.show(PROGRAMS / "find_straggler.py", "measured_step")
 
 # %% [markdown] tags=["slide-predict"]
@@ -299,7 +299,7 @@ programs.show(PROGRAMS / "find_straggler.py", "measured_step")
 
 # %% tags=["varies"]
 ranks = max(workers, 3)
-pause = ranks / 3000  # for each image; then an even share takes as long with any number of ranks
+pause = ranks / 3000  # for each image: an even share takes as long with any number of ranks
 slow = ["--slow-rank", 1, "--times-slower", 4, "--pause", pause]
 program = PROGRAMS / "find_straggler.py"
 run = launch.mpirun(program, "--dataset", dataset, *slow, ranks=ranks, result=True, echo=False)
@@ -308,17 +308,21 @@ for name, training in trainings.items():
     milliseconds, shares = 1e3 * training["step"], training["shares"]
     print(f"{name:16}{milliseconds:4.0f} ms per step, images {shares}", end="; ")
     checks.assert_equal([training["difference"]], [0], "weights")
-print(f"{'without it':16}{1e3 * pause * 64 / (ranks - 1):4.0f} ms per step, if nobody waits")
+print(f"{'without it':16}{1e3 * pause * 64 / (ranks - 1):4.0f} ms per step, if nobody waits\n")
+least = np.argmin(trainings["slow"]["waiting"])
+which = "the slow one" if least == 1 else "not the slow one: other programs disturbed this run"
+print(f"Rank {least} waits least, {which}.")
 
 # %% jupyter={"source_hidden": true} tags=["varies", "slide-output"]
 steps, description = {}, "One step of each rank. "
 for name, training in trainings.items():
     times = np.transpose([training["computing"], training["waiting"]])
     steps[name] = [
-        [draw.Interval(0, computing, "computing"), draw.Interval(computing, computing + waiting, "waiting")]
-        for computing, waiting in times
+        [draw.Interval(0, first, "computing"), draw.Interval(first, first + second, "waiting")]
+        for first, second in times
     ]
-    description += f"{name}: computing {[round(1e3 * each) for each, _ in times]} ms, then waiting. "
+    computing = ", ".join(f"{1e3 * computed:.0f}" for computed, _ in times)
+    description += f"{name}: computing {computing} ms, then waiting. "
 names = [f"rank {rank}" for rank in range(ranks)]
 draw.show(draw.busy(steps, names, "milliseconds of a step (medians)"), description)
 
@@ -337,7 +341,7 @@ draw.show(draw.busy(steps, names, "milliseconds of a step (medians)"), descripti
 # | **Cause** | heat, a failing disk, a shared machine, uneven data |
 # | **Recovery** | replace the machine; otherwise shares by speed |
 
-# %% [markdown] tags=["slide-text"]
+# %% [markdown]
 # ## 5. A worker that never comes
 #
 # Some workers never reach the others: they wait in a queue, a firewall drops their packets, or their address is
@@ -361,7 +365,7 @@ except launch.WorkerMissing as error:
             line = source[int(number) - 1].strip()
             print(f"{worker} is in {function}, line {number}:   {line}")
 
-# %% [markdown] tags=["slide-takeaway", "slide-table"]
+# %% [markdown] tags=["slide-takeaway"]
 # A worker listens only when it has imported TensorFlow and creates its strategy. If both are missing, the deadline was
 # shorter than a healthy start.
 #
@@ -444,7 +448,7 @@ for how in damage.DAMAGES:
 # `whole_checkpoints.newest` checks from the newest to the oldest, and says why it skips one. Here `minimal.py` resumes
 # with it; in the last folder both checkpoints are cut.
 
-# %% tags=["slide-output"]
+# %%
 both = Path(shutil.copytree(saves, folder / "both cut"))
 for number in (50, 55):
     damage.damage(both / f"ckpt-{number}", "data cut in half")
@@ -452,7 +456,7 @@ for name in ("index missing", "older data and index", "both cut"):
     weights = minimal.train(folder / name, newest=whole_checkpoints.newest)
     checks.assert_equal_weights(weights, undisturbed)
 
-# %% [markdown] tags=["slide-table"]
+# %% [markdown]
 # Going back costs one more interval, and gives the same weights. Keep checkpoints on another machine:
 # a disk that dies takes both with it.
 #
@@ -487,7 +491,7 @@ for name in ("index missing", "older data and index", "both cut"):
 #
 # In `train_elastic.py`, the first function is called after each step, the other two when the ranks have changed:
 
-# %% tags=["slide-code"]
+# %%
 programs.show(PROGRAMS / "train_elastic.py", "on_train_batch_end", "train", "scale_rate")
 
 # %% [markdown] tags=["slide-predict"]
@@ -526,9 +530,9 @@ else:
 if elastic:
     rows = time_lines.of_elastic(elastic, begin)
     figure = draw.busy({"": rows}, ["rank 0", "rank 1"], "seconds since the start", 1)
-    died = [second for step, size, second in elastic["executed"] if (step, size) == (killed_at, 2)]
+    died = [second for *done, second in elastic["executed"] if done == [killed_at, 2]]
     figure.axes[0].plot(died[0] + 1 - begin, 1, marker="X", color=draw.INK, markersize=9)
-    text = "Time line of two ranks. Rank 1 dies; rank 0 waits, goes on alone, and waits for a new rank 1."
+    text = "Time line of two ranks. Rank 1 dies; rank 0 waits, goes on alone, and waits again."
     draw.show(figure, text)
 
 # %% [markdown] tags=["slide-takeaway"]
@@ -556,7 +560,7 @@ if elastic:
 # only notes the signal. After each step all workers add up how many have a notice, one all-reduce of 4 bytes, and agree
 # on the step at which they save and stop:
 
-# %% tags=["slide-code"]
+# %%
 programs.show(PROGRAMS / "train.py", "on_train_batch_end")
 
 # %% [markdown] tags=["slide-predict"]
@@ -596,7 +600,7 @@ compare("notice", finished)
 # **TensorFlow** has `tf.distribute.experimental.PreemptionCheckpointHandler`, and for Google's clouds
 # `BackupAndRestore(save_before_preemption=True)`. Test yours: a notice that nobody handles is a kill.
 
-# %% [markdown] tags=["slide-table"]
+# %% [markdown]
 # | Diagnosis card | a notice |
 # |---|---|
 # | **Sign** | a signal; "DUE TO TIME LIMIT", "PREEMPTION" in the job's log |

@@ -144,3 +144,11 @@ def test_the_program_prints_a_line_for_each_and_its_status_says_what_to_do(
         (folder / f"ckpt-{number}.index").unlink()
     lines = [f"ckpt-{number}: damaged, its index file is missing\n" for number in NUMBERS]
     assert verdict() == (2, "".join([*lines, "no whole checkpoint\n"]))
+
+
+def test_every_damage_of_the_chapter_is_found(root: Path, pristine: Path, program: ModuleType, tmp_path: Path) -> None:
+    damage = programs.module(root / "notebooks/programs/13_fault_tolerance/damage.py")
+    for how in damage.DAMAGES:
+        copy = shutil.copytree(pristine, tmp_path / how)
+        damage.damage(copy / "ckpt-11", how)
+        assert program.newest(copy) == str(copy / "ckpt-10"), how

@@ -43,10 +43,8 @@ def of_job(folder: Path, attempts: list[tuple[float, float]], workers: int, kill
         lives = [{step: second for step, second in done if begin < second < end} for begin, end in attempts]
         again = [*(min(life) for life in lives[1:]), math.inf]
         ends = [0 if worker == killed else end for _, end in attempts[:-1]] + [0]
-        every = zip(attempts, lives, ends, again, strict=True)
-        rows.append(
-            [each for (begin, _), life, end, first in every for each in Life(begin, life, end, first).intervals()]
-        )
+        begins = (begin for begin, _ in attempts)
+        rows.append([each for life in map(Life, begins, lives, ends, again) for each in life.intervals()])
     return rows
 
 

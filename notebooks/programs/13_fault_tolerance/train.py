@@ -74,7 +74,11 @@ def batches(options: argparse.Namespace, first_step: int) -> tf.data.Dataset:
     return positions.map(image_at).batch(BATCH).with_options(by_sample)
 
 
-def resume(strategy: tf.distribute.Strategy, checkpoint: tf.train.Checkpoint, folder: Path | None) -> None:
+def resume(
+    strategy: tf.distribute.Strategy,
+    checkpoint: tf.train.Checkpoint,
+    folder: Path | None,
+) -> None:
     """Restore the newest whole checkpoint: the chief, who has the folder, reads it for all."""
     expected = whole_checkpoints.layout(checkpoint)
     if folder:

@@ -100,7 +100,7 @@ class Elastic(tf.keras.callbacks.Callback):
 
 @hvd.elastic.run
 def train(state: State, options: argparse.Namespace) -> None:
-    """Train to the end; called again, with one state on all ranks, when the ranks have changed."""
+    """Train to the end; called again, with one state on all ranks, when the ranks change."""
     optimizer = state.model.optimizer
     step, rate = int(optimizer.iterations), float(optimizer.learning_rate)
     print(f"after step {step}: rank {hvd.rank()} of {hvd.size()}, rate {rate:g}", flush=True)
