@@ -142,7 +142,8 @@ def test_the_program_prints_a_line_for_each_and_its_status_says_what_to_do(
     assert printed.endswith(f"use {folder / 'ckpt-10'}\n")
     for number in NUMBERS:
         (folder / f"ckpt-{number}.index").unlink()
-    lines = [f"ckpt-{number}: damaged, its index file is missing\n" for number in NUMBERS]
+    reasons = ["index file is missing", "index file is missing", "data file is truncated"]
+    lines = [f"ckpt-{number}: damaged, its {reason}\n" for number, reason in zip(NUMBERS, reasons, strict=True)]
     assert verdict() == (2, "".join([*lines, "no whole checkpoint\n"]))
 
 
