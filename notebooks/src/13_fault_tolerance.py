@@ -82,7 +82,7 @@ programs.show(PROGRAMS / "minimal.py")
 #   position of the shuffled epoch, without shuffling the epoch;
 # - the random state, if a layer such as dropout draws numbers.
 #
-# Here the first call ends after step 38, as if something had stopped it.
+# Here the first call ends after step 38, as if it were stopped.
 
 # %%
 undisturbed = minimal.train(folder / "undisturbed")
@@ -127,8 +127,8 @@ for interval in (60, best_interval(30), 3600):
 # ### Saving in the background
 #
 # Most of a save is writing the file, and the training need not wait for that. With `enable_async=True` the call only
-# takes a snapshot of the variables; a thread writes it. PyTorch has `torch.distributed.checkpoint.async_save`.
-# Below, a step that changes 64 MB of variables follows each save.
+# takes a snapshot of the variables; a thread writes it. PyTorch has `torch.distributed.checkpoint.async_save`. Below,
+# a step that changes 64 MB of variables follows each save.
 
 # %% tags=["varies"]
 variables = [tf.Variable(tf.zeros((1024, 1024))) for _ in range(16)]
@@ -176,7 +176,7 @@ for name, save, writing in (("save", 30, 0), ("save in the background", 3, 27)):
 programs.show(PROGRAMS / "train.py", "resume")
 
 # %% [markdown] tags=["slide-text", "slide-predict"]
-# SIGKILL, `kill -9`, ends a process at once. Linux sends it when memory runs out, and a loss of power is just as
+# SIGKILL, `kill -9`, ends a process at once. Linux sends it when memory runs out, and a loss of power is as
 # abrupt. Here worker 1 sends it to itself:
 #
 # ```
@@ -252,7 +252,7 @@ compare("killed", resumed)
 
 # %% [markdown] tags=["slide-takeaway"]
 # Only the steps since the last save are repeated, and the weights are those of the undisturbed run. Most of the time
-# goes into starting Python and TensorFlow: $R$. (The cross is the end of worker 1.)
+# goes into starting Python and TensorFlow: $R$. (The cross: worker 1 ends.)
 #
 # | Diagnosis card | a worker is killed |
 # |---|---|
@@ -457,8 +457,8 @@ for name in ("index missing", "older data and index", "both cut"):
     checks.assert_equal_weights(weights, undisturbed)
 
 # %% [markdown]
-# Going back costs one more interval, and gives the same weights. Keep checkpoints on another machine:
-# a disk that dies takes both with it.
+# Going back costs one more interval, and gives the same weights. Keep checkpoints on another machine: a disk that dies
+# takes both with it.
 #
 # | Diagnosis card | a half-written checkpoint |
 # |---|---|
@@ -574,7 +574,7 @@ programs.show(PROGRAMS / "train.py", "on_train_batch_end")
 # exit $status
 # ```
 #
-# Here the loop of section 3 takes the place of the queue. Worker 1 alone receives SIGUSR1.
+# The loop of section 3 takes the place of the queue. Worker 1 alone receives SIGUSR1.
 #
 # **Predict.** The signal comes between two saves, when step 8 is done (step 3 with `epochs=1`). At which step do the
 # workers save, and how many steps are lost?
@@ -587,15 +587,15 @@ compare("notice", finished)
 # %% [markdown] tags=["slide-takeaway"]
 # All workers saved at the step after the notice, and no step was done twice.
 #
-# **A chain of jobs** needs no right to requeue. Each of ten short jobs resumes where the last one has saved, and what
-# is left over ends at once:
+# **A chain of jobs** needs no right to requeue. Ten short jobs run one at a time (`%1`), each resumes where the last
+# one has saved, and what is left over ends at once:
 #
 # ```bash
-# #SBATCH --array=1-10%1 --time=04:00:00 --signal=USR1@120    # ten, one at a time
+# #SBATCH --array=1-10%1 --time=04:00:00 --signal=USR1@120
 # ```
 #
-# Or submit one script ten times with `sbatch --job-name=train --dependency=singleton`: only one job of that name and
-# user runs at a time.
+# Or submit one script ten times with `sbatch --job-name=train --dependency=singleton`: only one of your jobs with that
+# name runs at a time.
 #
 # **TensorFlow** has `tf.distribute.experimental.PreemptionCheckpointHandler`, and for Google's clouds
 # `BackupAndRestore(save_before_preemption=True)`. Test yours: a notice that nobody handles is a kill.
