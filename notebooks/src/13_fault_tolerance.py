@@ -223,7 +223,9 @@ attempts, resumed = run_until_done("killed", "--kill-worker", 1, "--kill-at-step
 # %% jupyter={"source_hidden": true} tags=["varies", "slide-output"]
 rows = time_lines.of_job(folder / "killed", attempts, workers=2, killed=1)
 figure = draw.busy({"": rows}, ["worker 0", "worker 1"], "seconds since the first start", 1)
-gone = attempts[0][1] - attempts[0][0]
+begin, end = attempts[0]
+last_step = max(interval.end for interval in rows[1] if interval.end < end)
+gone = last_step + 1 - begin  # the program waits for a second before it kills itself
 figure.axes[0].plot(gone, 1, marker="X", color=draw.INK, markersize=9)
 text = "Time line of two workers. Both do steps, worker 1 is killed, and worker 0 waits."
 draw.show(figure, f"{text} Both start again, and repeat the steps since the last save.")
