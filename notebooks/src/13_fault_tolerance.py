@@ -12,545 +12,466 @@
 # **Goal.** Recognise six faults of a distributed job by their signs, confirm each, and recover from it without losing
 # more than the steps since the last whole checkpoint.
 #
-# **Time.** 50 minutes to read, one minute to run.
+# **Time.** 40 minutes to read, one minute to run.
 #
-# **Before this.** [05 save and load](05_save_and_load.ipynb) for checkpoints, [06
-# collectives](06_collectives_and_ring_all_reduce.ipynb) for the all-reduce and the virtual cluster, [07
-# multi-worker](07_multi_worker.ipynb) for jobs of several processes, [09 Horovod](09_horovod.ipynb) for section 6.
+# **Before this.** [05 save and load](05_save_and_load.ipynb), [06
+# collectives](06_collectives_and_ring_all_reduce.ipynb), [07 multi-worker](07_multi_worker.ipynb), [09
+# Horovod](09_horovod.ipynb) for section 7.
 #
 # **Questions.**
-# - A worker is killed. What is lost, and is the resumed run the same run?
-# - All workers are slow. Which one is the cause?
-# - Nothing happens at all. Who is missing?
-# - The newest checkpoint cannot be read. What does TensorFlow do, and what should a program do?
+# - A worker is killed. Is the resumed run the same run?
+# - How often should a job save?
+# - All workers are slow, or nothing happens. Who is the cause?
+# - What if the newest checkpoint cannot be read?
 # - Can a job continue with fewer ranks?
-# - The cluster is about to stop the job. How do all workers save at the same step?
+# - How do all workers save before the cluster stops them?
 #
-# **Hardware.** Two cores. Real processes simulate faults.
+# **Hardware.** Two cores.
 
 # %% tags=["parameters"]
 dataset = "digits"  # digits, mnist or fashion_mnist; 960 images at most are trained on
-epochs = 2  # of the jobs in sections 1, 2, 5, 6 and 7; 12 steps each
-workers = 2  # section 3 has as many ranks, but 3 or more; the TensorFlow jobs have 2 workers, enough for one to die
+epochs = 2  # of the jobs in sections 3, 7 and 8; 12 steps each
+workers = 2  # section 4 has as many ranks, but 3 or more; the other jobs have 2
 
 # %% jupyter={"source_hidden": true}
 import distlab  # first: it selects tf-keras, which must happen before TensorFlow is imported
 
 import argparse
 import math
+import re
 import shutil
 import sys
 import tempfile
+import time
 from pathlib import Path
 
-import matplotlib.pyplot as plt
 import numpy as np
 import tensorflow as tf
 
-from distlab import checks, collectives, data, draw, launch, models, programs, quizzes
-from distlab.simulate import Network, World
+from distlab import checks, draw, launch, models, programs, quizzes
 
-PROGRAMS = Path("programs/13_fault_tolerance")  # the programs of this chapter; parts of them are shown below
+PROGRAMS = Path("programs/13_fault_tolerance")
 sys.path.insert(0, str(PROGRAMS))
+import damage
+import minimal
+import time_lines
 import train
 import whole_checkpoints
 
-# %%
 draw.apply_style()
-tf.get_logger().setLevel("CRITICAL")  # for checkpoints that we damage on purpose it would print the paths
-print(data.describe(dataset))
+tf.get_logger().setLevel("CRITICAL")  # it would complain of damaged checkpoints
 scratch = tempfile.TemporaryDirectory()
 folder = Path(scratch.name)
-steps_per_epoch, save_every = 12, 5
-total = steps_per_epoch * epochs
-options = argparse.Namespace(dataset=dataset, epochs=epochs, steps_per_epoch=steps_per_epoch)
 
-# %% [markdown] tags=["slide-predict"]
-# ## 1. Why faults are normal
+# %% [markdown]
+# ## 1. A run that resumes
 #
-# A part that fails once in five years is reliable. A job that needs 16,384 of them at the same time is not. Training
-# Llama 3 on 16,384 GPUs was interrupted unexpectedly 419 times in 54 days (Llama team, 2024, section 3.3.4).
+# A part that fails once in five years is reliable. A job that needs 16,384 of them is not: training Llama 3 on 16,384
+# GPUs was interrupted unexpectedly 419 times in 54 days (Llama team, 2024, section 3.3.4). So a program that runs for
+# hours must be able to go on where it was. This one can:
+
+# %%
+programs.show(PROGRAMS / "minimal.py")
+
+# %% [markdown] tags=["slide-points"]
+# To resume *exactly*, restore everything that the next step depends on:
 #
-# A synchronous job stops when *one* worker stops, so it must save often enough. But saving costs time, too. If a save
-# takes $C$ seconds and a fault comes every $M$ seconds, you lose the least time by saving every
+# - the weights, and the optimizer's momentum;
+# - the number of steps done, which the optimizer counts in `iterations`;
+# - the position in the data. **The order is a function of the step**: `index_shuffle` computes which image is at a
+#   position of the shuffled epoch, without shuffling the epoch;
+# - the random state, if a layer such as dropout draws numbers.
 #
-# $$\sqrt{2 C M}$$
+# Here the first call ends after step 38, as if it were stopped.
+
+# %%
+undisturbed = minimal.train(folder / "undisturbed")
+minimal.train(folder / "stopped", steps=38)
+checks.assert_equal_weights(minimal.train(folder / "stopped"), undisturbed)
+
+# %% [markdown]
+# Steps 36 to 38 are repeated, and the weights are the same, bit for bit. A second checkpoint is kept for damage that
+# you notice only when you resume (section 6).
 #
-# seconds (Young, 1974): each interval costs $C$, and each fault costs half an interval on average.
+# **Keras's callback for this**, `tf.keras.callbacks.BackupAndRestore`, keeps *one* backup, restores it unchecked, and
+# skips the finished steps *not in the data*: `fit` goes on with the first batch that the data set yields.
+
+# %% [markdown] tags=["slide-formula", "slide-predict"]
+# ## 2. How often to save
 #
-# **Predict.** A save takes 30 seconds. How often would you save in that job: every minute, every quarter of an hour,
-# every hour?
+# A save stops the training for $C$ seconds, a fault comes every $M$ seconds, and starting again takes $R$ seconds. With
+# a save every $\tau$ seconds, this share of the time is lost:
+#
+# $$\frac{C}{\tau} + \frac{\tau}{2M} + \frac{R}{M}, \qquad \text{least for } \tau = \sqrt{2CM}$$
+#
+# since a fault costs half an interval on average (Young, 1974).
+#
+# **Predict.** In the Llama job a save may take 30 seconds and a restart 10 minutes. Would you save every minute, every
+# quarter of an hour, or every hour?
+
 
 # %% tags=["slide-output"]
-between_faults = 54 * 24 * 3600 / 419
+def best_interval(save):
+    """By Young's formula, in seconds."""
+    return math.sqrt(2 * save * between_faults)
+
+
+between_faults, restart = 54 * 24 * 3600 / 419, 600
 print(f"a fault every {between_faults / 3600:.1f} hours")
-for minutes in (1, math.sqrt(2 * 30 * between_faults) / 60, 60):
-    lost = 30 / (60 * minutes) + 60 * minutes / 2 / between_faults
-    print(f"a save every {minutes:4.1f} minutes: {lost:5.1%} of the time is lost")
+for interval in (60, best_interval(30), 3600):
+    shares = [30 / interval, interval / 2 / between_faults, restart / between_faults]
+    text = "saves {:5.1%}, repeated steps {:4.1%}, restarts {:.1%}".format(*shares)
+    print(f"a save every {interval / 60:4.1f} min: {text}, together {sum(shares):5.1%} lost")
 
 # %% [markdown]
-# ### The smallest program that resumes
+# ### Saving in the background
 #
-# To resume exactly, a program must restore everything that the next step depends on: the weights, the optimizer's
-# momentum, the number of steps done, the position in the data, and the random state if a layer such as dropout draws
-# numbers ([notebook 05](05_save_and_load.ipynb); this model draws none). The optimizer counts the steps itself, in
-# `iterations`, so a checkpoint of model and optimizer holds the first three.
+# Most of a save is writing the file, and the training need not wait for that. With `enable_async=True` the call only
+# takes a snapshot of the variables; a thread writes it. PyTorch has `torch.distributed.checkpoint.async_save`. Below,
+# a step that changes 64 MB of variables follows each save.
+
+# %% tags=["varies"]
+variables = [tf.Variable(tf.zeros((1024, 1024))) for _ in range(16)]
+checkpoint = tf.train.Checkpoint(variables=variables)
+step = tf.function(lambda: [each.assign_add(tf.ones_like(each)) for each in variables])
+for name, enable_async in (("save", False), ("save in the background", True)):
+    options = tf.train.CheckpointOptions(enable_async=enable_async)
+    manager = tf.train.CheckpointManager(checkpoint, folder / name, max_to_keep=1)
+    seconds = []
+    for _ in range(4):
+        start = time.perf_counter()
+        manager.save(options=options)
+        step()
+        stepped = time.perf_counter() - start
+        manager.sync()  # waits until the file is complete
+        seconds.append((stepped, time.perf_counter() - start))
+    waits, complete = 1000 * np.median(seconds, axis=0)
+    print(f"{name}: save and step {waits:,.0f} ms, file complete after {complete:,.0f} ms")
+
+print("\nIn the Llama job, if the snapshot takes a tenth of the save:")
+for name, save, writing in (("save", 30, 0), ("save in the background", 3, 27)):
+    interval = best_interval(save)
+    lost = save / interval + (interval / 2 + writing + restart) / between_faults
+    print(f"{name}: best every {interval / 60:.1f} min, {lost:.1%} lost")
+
+# %% [markdown] tags=["slide-takeaway"]
+# $C$ is now only the snapshot. If that is a tenth, the best interval and the time lost to saves and repeated steps
+# shrink by $\sqrt{10}$, and restarts cost most: keep the environment ready, and a spare machine.
 #
-# For the data, **the order is a function of the step**, not of what an iterator has done so far. `index_shuffle`
-# computes which image is at a position of a shuffled epoch, without shuffling the epoch:
-
-# %%
-programs.show(PROGRAMS / "train.py", "batches")
-
-# %%
-from_start = [images.numpy() for images, _ in train.batches(options, first_step=0)]
-from_step_10 = [images.numpy() for images, _ in train.batches(options, first_step=10)]
-print(f"{len(from_start)} batches from the start, {len(from_step_10)} from step 10 on")
-checks.assert_equal(from_start[10:], from_step_10, "images")
-
-
-# %%
-def run_to(last_step, saves, choose=tf.train.latest_checkpoint, after_save=lambda prefix: None):
-    """Train to this step from a checkpoint in the folder `saves`, save every five steps; the final weights."""
-    tf.keras.utils.set_random_seed(train.SEED)
-    model = models.mlp(dropout=0.0)
-    loss = tf.keras.losses.SparseCategoricalCrossentropy(from_logits=True)
-    model.compile(tf.keras.optimizers.SGD(0.1, momentum=0.9), loss)
-    model.optimizer.build(model.trainable_variables)  # creates the momentum, which must be restored, too
-
-    checkpoint = tf.train.Checkpoint(model=model, optimizer=model.optimizer)
-    checkpoint.restore(choose(saves))  # restore(None) does nothing
-    manager = tf.train.CheckpointManager(checkpoint, saves, max_to_keep=2)
-
-    first_step = int(model.optimizer.iterations)
-    print(f"begins after step {first_step}, ends after step {last_step}")
-    for images, labels in train.batches(options, first_step).take(last_step - first_step):
-        model.train_on_batch(images, labels)
-        step = int(model.optimizer.iterations)
-        if step % save_every == 0:
-            after_save(manager.save(checkpoint_number=step))
-    return model.get_weights()
-
-
-# %%
-final_weights = run_to(total, folder / "undisturbed")
-run_to(total - 2, folder / "stopped")  # then something stops the program
-checks.assert_equal_weights(run_to(total, folder / "stopped"), final_weights)
+# The price is memory for the snapshot. And a save counts only when its file is complete, so each fault costs the $W$
+# seconds of writing on top, and $\tau$ cannot be shorter than $W$.
 
 # %% [markdown]
-# ### Why keep two checkpoints?
+# ## 3. A worker is killed
 #
-# With `max_to_keep=2`, the manager deletes an old checkpoint only after a newer pair is complete. With a single file
-# that is overwritten, a fault *during the save* can leave nothing. And damage that you notice only when you resume,
-# such as a truncated file (section 5), costs one more interval if there are two checkpoints, and the whole run if not.
+# `train.py` trains with two workers under `MultiWorkerMirroredStrategy`. Two rules are new:
 #
-# Keras has a callback, `tf.keras.callbacks.BackupAndRestore`. It saves weights, optimizer, epoch and batch after each
-# epoch, or every `save_freq` steps, and restores them when `fit` begins. For a long run it lacks three things:
+# - **All workers resume from the same checkpoint.** If each looked for itself, two could see different files. So the
+#   chief decides and reads, and the others receive its values.
+# - **Every worker calls `save` at the same step** ([chapter 07](07_multi_worker.ipynb)); only the chief keeps the file.
 #
-# - It keeps **one** backup, and cannot keep more.
-# - It restores what `latest_checkpoint` names, unchecked. If that is damaged, the job cannot start.
-# - `fit` skips the finished steps, but *not in the data*: it takes the first batch that the data set yields.
-
-# %% [markdown]
-# ### The same for several workers
-#
-# `train.py` trains with two workers, SGD with momentum and a global batch of 64. The function
-# `whole_checkpoints.newest` (section 5) tries the newest checkpoint first, and prints which one it takes and why it
-# skips others. It also refuses a checkpoint of another `layout`: names and shapes of variables.
-#
-# All workers must resume from the *same* checkpoint. If each looked for itself, two workers could see different files:
-# a local folder on each machine, or a network disk that shows a new file late. So **the chief decides and reads; the
-# others receive its values**, and need no access to its folder.
-#
-# Saving has its own rule ([notebook 07](07_multi_worker.ipynb)): every worker calls `save` at the same step, because
-# some variables are summed over all workers when they are saved. The chief writes to the backup folder, every other
-# worker to a temporary one.
+# `values_of_chief` is a broadcast; `newest` follows in section 6.
 
 # %%
-programs.show(PROGRAMS / "train.py", "train", "resume", "values_of_chief")
+programs.show(PROGRAMS / "train.py", "resume")
 
 # %% [markdown] tags=["slide-text", "slide-predict"]
-# ## 2. A worker is killed
+# SIGKILL, `kill -9`, ends a process at once. Linux sends it when memory runs out, and a loss of power is as
+# abrupt. Here worker 1 sends it to itself:
 #
-# `kill -9`, SIGKILL, ends a process at once; it cannot clean up. Linux sends the same signal when memory runs out, and
-# a machine that loses power ends its workers just as abruptly. Here worker 1 sends it to itself, so that it comes at a
-# known step. Each worker also writes every step that it has done to a file.
+# ```
+# distlab launch --workers 2 train.py -- --backup saves --kill-worker 1 --kill-at-step 13
+# ```
+#
+# Worker 0 waits for a gradient that never comes. A worker cannot join a running cluster again, so **the whole job is
+# started again**, as by `torchrun --max-restarts=3`.
 #
 # **Predict.** A save every 5 steps; worker 1 dies after step 13 (after 8 with `epochs=1`). How many steps must be done
 # twice?
 
-
 # %% tags=["varies"]
-def job(name, *arguments):
-    """Two workers run `train.py`, with checkpoints and lists of steps in a folder of that name."""
-    (folder / name).mkdir(exist_ok=True)
-    places = ["--backup", folder / name / "backup", "--steps-done", folder / name]
-    arguments = ["--dataset", dataset, "--epochs", epochs, *places, *arguments]
-    return launch.tensorflow(PROGRAMS / "train.py", *arguments, workers=2, result=True, start_seconds=240)
+total, killed_at = 12 * epochs, min(13, 12 * epochs - 4)
+quiet = {"TF_CPP_MIN_LOG_LEVEL": "3"}
+settings = {"workers": 2, "result": True, "echo": False, "environment": quiet}
 
 
-killed_at = min(13, total - 4)
-shutil.rmtree(folder / "killed", ignore_errors=True)  # if this cell runs again
-try:
-    job("killed", "--kill-worker", 1, "--kill-at-step", killed_at)
-except launch.WorkerFailed as error:
-    fault = error
-    print(f"\nWorkerFailed: {error}")
+def show(run):
+    for name, output in sorted(run.output.items()):
+        print(*(f"[{name}] {line}" for line in output.splitlines()), sep="\n")
 
+
+def run_until_done(name, *fault):
+    """Run `train.py` with a fault, and then again; the times of both runs, and the result."""
+    shutil.rmtree(folder / name, ignore_errors=True)
+    place = folder / name
+    saves = ["--backup", place / "saves", "--steps-done", place, "--pause", 0.1]
+    times = [time.time()]
+    for arguments in ([*saves, *fault], saves):
+        arguments = ["--dataset", dataset, "--epochs", epochs, *arguments]
+        try:
+            run = launch.tensorflow(PROGRAMS / "train.py", *arguments, **settings)
+        except launch.WorkerFailed as error:
+            run = error.run
+            print(f"first failure: {error.rank}, exit code {error.exit_code}")
+        times.append(time.time())
+        show(run)
+    return [(times[0], times[1]), (times[1], times[2])], run.result
+
+
+attempts, resumed = run_until_done("killed", "--kill-worker", 1, "--kill-at-step", killed_at)
+
+# %% jupyter={"source_hidden": true} tags=["varies", "slide-output"]
+rows = time_lines.of_job(folder / "killed", attempts, workers=2, killed=1)
+figure = draw.busy({"": rows}, ["worker 0", "worker 1"], "seconds since the first start", 1)
+begin, end = attempts[0]
+last_step = max(interval.end for interval in rows[1] if interval.end < end)
+gone = last_step + 1 - begin  # the program waits for a second before it kills itself
+figure.axes[0].plot(gone, 1, marker="X", color=draw.INK, markersize=9)
+text = "Time line of two workers. Both do steps, worker 1 is killed, and worker 0 waits."
+draw.show(figure, f"{text} Both start again, and repeat the steps since the last save.")
 
 # %%
-def steps_of(name, worker):
-    """Every step that a worker has done, in the order in which it did them."""
-    return [int(line) for line in (folder / name / f"worker-{worker}.txt").read_text().split()]
+# The same training in this kernel; nothing disturbs it.
+tf.keras.utils.set_random_seed(train.SEED)
+model = models.mlp(dropout=0.0)
+loss = tf.keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+model.compile(tf.keras.optimizers.SGD(0.1, momentum=0.9), loss)
+options = argparse.Namespace(dataset=dataset, epochs=epochs, steps_per_epoch=12)
+for batch in train.batches(options, first_step=0):
+    model.train_on_batch(*batch)
+final_weights = model.get_weights()
 
 
-print(f"{fault.rank} ended with exit code {fault.exit_code}: killed by signal {-fault.exit_code}")
-saved = whole_checkpoints.number(tf.train.latest_checkpoint(folder / "killed" / "backup"))
-print(f"done {steps_of('killed', 1)[-1]} steps, the newest checkpoint holds {saved}: {killed_at - saved} are lost")
+def compare(name, result):
+    """The steps that each worker has done, and the difference of the weights."""
+    for worker in range(2):
+        done = (folder / name / f"worker-{worker}.txt").read_text().split()
+        print(f"worker {worker} has done {len(done)} steps for a run of {total}")
+    checks.assert_equal_weights(list(map(np.array, result["weights"])), final_weights)
 
-# %% [markdown]
-# Worker 0 was healthy, but in the next step it waits in the all-reduce for a gradient that never comes. The launcher
-# ended it. Without the launcher it would stop later with an error of the collective, or with "The following tasks are
-# unhealthy (stopped sending heartbeats)". A worker cannot join a running cluster again. So **the whole job is started
-# again**, with the same command. Is the result the *same* run as the one that nothing disturbed?
 
-# %% tags=["varies"]
-resumed = job("killed")
+compare("killed", resumed)
 
-# %%
-done = steps_of("killed", 1)
-twice = sorted({step for step in done if done.count(step) > 1})
-print(f"resumed after step {resumed.result['first_step']}")
-print(f"worker 1 has done {len(done)} steps for a run of {total}, twice those of {twice}")
-checks.assert_equal_weights([np.array(weights) for weights in resumed.result["weights"]], final_weights)
-
-# %% tags=["slide-output"]
-figure, axes = plt.subplots(figsize=(7.2, 3))
-runs = {"until the kill": range(1, killed_at + 1), "after the restart": range(saved + 1, total + 1)}
-first = 1
-for number, (label, steps) in enumerate(runs.items()):
-    done = range(first, first + len(steps))
-    axes.plot(done, steps, color=draw.RANK_COLOURS[number], marker=draw.MARKERS[number], linestyle="", label=label)
-    first += len(steps)
-for step in range(save_every, total + 1, save_every):
-    label = "saves" if step == save_every else None
-    axes.axhline(step, color="grey", linewidth=0.8, linestyle=":", marker="", label=label)
-axes.set(xlabel="steps done by worker 1", ylabel="step of the run")
-figure.legend(loc="outside upper center", ncols=3)
-draw.show(figure, "Two rising lines of points: to the kill, and from the last save to the end. Dotted: the saves.")
-
-# %% [markdown] tags=["slide-takeaway", "slide-table"]
-# The lost steps are done again; nothing else is lost, and the weights are those of the undisturbed run.
+# %% [markdown] tags=["slide-takeaway"]
+# Only the steps since the last save are repeated, and the weights are those of the undisturbed run. Most of the time
+# goes into starting Python and TensorFlow: $R$. (The cross: worker 1 ends.)
 #
 # | Diagnosis card | a worker is killed |
 # |---|---|
-# | **Sign** | exit code −9 (137 in a shell); the others stop in a collective, then report missing heartbeats |
-# | **Confirm** | which process is gone, and by which signal: launcher, `sacct`, `dmesg` ("Out of memory") |
-# | **Cause** | memory, a machine or its power, a colleague's `kill` |
-# | **Recovery** | start the whole job again from the newest whole checkpoint; save every $\sqrt{2CM}$ seconds |
-
-# %% [markdown]
+# | **Sign** | exit code −9 (137 in a shell); the others stop in a collective |
+# | **Confirm** | which process is gone, by which signal: launcher, `sacct`, `dmesg` ("Out of memory") |
+# | **Cause** | memory, a GPU, a machine or its power, a colleague's `kill` |
+# | **Recovery** | start the whole job again from the newest whole checkpoint |
+#
 # **Question.** The data came from `shuffle(buffer)` without a seed. What happens?
 #
 # 1. The run is the same; the checkpoint holds everything.
 # 2. `fit` fails.
-# 3. Some images come twice in the epoch and some not at all
+# 3. Some images come twice in the epoch and some not at all.
 #
 # <details>
 # <summary>Answer</summary>
 #
-# 1. No: the checkpoint does not hold the data order.
-# 2. No, there is no error. That is the trap.
+# 1. The checkpoint does not hold the data order.
+# 2. There is no error. That is the trap.
 # 3. **Right.** The epoch is shuffled again, and what was done before the fault is forgotten. It is another run, and no
 #    bug in it can be reproduced.
 # </details>
 
-# %% [markdown] tags=["slide-text", "slide-predict"]
-# ## 3. A straggler
+# %% [markdown]
+# ## 4. A straggler
 #
-# A **straggler** is a worker that is alive but slow, because of a hot processor, a disk with errors, or other programs
-# on the same machine. On the virtual cluster, rank 1 needs four times as long to compute.
-#
-# **Predict.** One of three ranks needs four times as long. By which factor does the job slow down?
+# A **straggler** is alive but slow, because of a hot CPU or GPU, a disk with errors, or other programs.
+# `find_straggler.py` trains a linear classifier over MPI. Each rank measures its computation and its waiting for the
+# sum. Most of the computation is a pause for each image, four times as long on rank 1:
 
 # %%
-ranks, slow_rank, slower = max(workers, 3), 1, 4.0
-milliseconds_per_image = ranks / 3  # then an even share takes about as long with any number of ranks
-STEPS = 5
-network = Network(latency=5e-6, seconds_per_byte=1e-9)
-gradient = np.ones(7_850, np.float32)
+programs.show(PROGRAMS / "find_straggler.py", "measured_step")
 
+# %% [markdown] tags=["slide-predict"]
+# The program trains three times: with one speed for all; with the slow rank; and with shares of the batch in proportion
+# to the measured speeds.
+#
+# ```
+# mpirun -np 3 python find_straggler.py --slow-rank 1 --times-slower 4
+# ```
+#
+# **Predict.** By which factor does the slow rank slow down the job? All ranks report the same time per step: how do you
+# recognise the slow one?
 
-async def steps(rank, shares):
-    """Five training steps; mean milliseconds of computing and of waiting for the sum."""
-    computing = waiting = 0.0
-    for _ in range(STEPS):
-        start = rank.now
-        await rank.compute(1e-3 * milliseconds_per_image * shares[rank.index])
-        computed = rank.now
-        await collectives.ring_all_reduce(rank, gradient)
-        computing, waiting = computing + computed - start, waiting + rank.now - computed
-    return 1000 * computing / STEPS, 1000 * waiting / STEPS
+# %% tags=["varies"]
+ranks = max(workers, 3)
+pause = ranks / 3000  # for each image: an even share takes as long with any number of ranks
+slow = ["--slow-rank", 1, "--times-slower", 4, "--pause", pause]
+program = PROGRAMS / "find_straggler.py"
+run = launch.mpirun(program, "--dataset", dataset, *slow, ranks=ranks, result=True, echo=False)
+trainings = run.result
+for name, training in trainings.items():
+    milliseconds, shares = 1e3 * training["step"], training["shares"]
+    print(f"{name:16}{milliseconds:4.0f} ms per step, images {shares}", end="; ")
+    checks.assert_equal([training["difference"]], [0], "weights")
+print(f"{'without it':16}{1e3 * pause * 64 / (ranks - 1):4.0f} ms per step, if nobody waits\n")
+least = np.argmin(trainings["slow"]["waiting"])
+which = "the slow one" if least == 1 else "not the slow one: other programs disturbed this run"
+print(f"Rank {least} waits least, {which}.")
 
-
-def simulated(shares, speeds=None):
-    return World(len(shares), network, speeds).run(steps, [shares] * len(shares))
-
-
-# %% tags=["slide-output"]
-def shares_by(speeds):
-    """How many of 64 images each rank gets: each image goes to the rank that would finish it first."""
-    shares = np.zeros(len(speeds), int)
-    for _ in range(64):
-        shares[np.argmin((shares + 1) / speeds)] += 1
-    return shares.tolist()
-
-
-even = shares_by([1] * ranks)
-for name, speeds in (("one speed", None), ("rank 1 is slow", {slow_rank: 1 / slower})):
-    run = simulated(even, speeds)
-    print(f"{name}: {1000 * run.elapsed / STEPS:.1f} ms a step")
-    for rank, (computing, waiting) in enumerate(run.results):
-        print(f"    rank {rank} computes {computing:5.1f} ms and waits {waiting:5.1f} ms")
-draw.show(draw.timeline(run), "Timeline of five steps: rank 1 computes all the time, the others wait for most of it.")
+# %% jupyter={"source_hidden": true} tags=["varies", "slide-output"]
+steps, description = {}, "One step of each rank. "
+for name, training in trainings.items():
+    times = np.transpose([training["computing"], training["waiting"]])
+    steps[name] = [
+        [draw.Interval(0, first, "computing"), draw.Interval(first, first + second, "waiting")]
+        for first, second in times
+    ]
+    computing = ", ".join(f"{1e3 * computed:.0f}" for computed, _ in times)
+    description += f"{name}: computing {computing} ms, then waiting. "
+names = [f"rank {rank}" for rank in range(ranks)]
+draw.show(draw.busy(steps, names, "milliseconds of a step (medians)"), description)
 
 # %% [markdown] tags=["slide-takeaway"]
-# Every step takes as long as that of the slowest rank: the factor is nearly 4. That is what makes a straggler hard to
-# find: *all* ranks report the same slow step. Only its parts differ. A rank that waits is healthy; **the straggler is
-# the rank that waits least**.
+# Every step takes as long as that of the slowest rank. Only its parts differ: a rank that waits is healthy; **the
+# straggler is the rank that waits least**.
 #
-# Now with real processes, over MPI. `find_straggler.py` trains a linear classifier. Each rank measures two times: its
-# computation, and its waiting for the sum. Most of the computation is a pause for each image, four times as long on
-# rank 1, so that other programs on your machine disturb the times little.
-
-# %%
-programs.show(PROGRAMS / "find_straggler.py", "train")
-
-# %% tags=["varies"]
-arguments = ["--dataset", dataset, "--slow-rank", slow_rank, "--times-slower", slower]
-arguments += ["--pause", milliseconds_per_image / 1000]
-trainings = launch.mpirun(PROGRAMS / "find_straggler.py", *arguments, ranks=ranks, result=True).result
-for name in ("even", "slow"):
-    training = trainings[name]
-    print(f"\n{name}: {1e3 * training['step']:.0f} ms a step")
-    for rank in range(ranks):
-        computing, waiting = (1e3 * training[part][rank] for part in ("computing", "waiting"))
-        print(f"    rank {rank} computes {computing:5.1f} ms and waits {waiting:5.1f} ms")
-least = np.argmin(trainings["slow"]["waiting"])
-which = "the slow one" if least == slow_rank else "not the slow one, as other programs disturbed the ranks more"
-print(f"\nA step takes {trainings['slow']['step'] / trainings['even']['step']:.1f} times as long with the slow rank.")
-print(f"Rank {least} waits least: {which}.")
-
-# %% [markdown]
-# In TensorFlow you get the same two times from a custom loop ([04](04_custom_training_loop.ipynb)) whose step is cut
-# into two functions: one computes the gradients, the other applies them, which includes the sum. Horovod's timeline
-# shows the waiting as `NEGOTIATE_ALLREDUCE`.
-#
-# Two remedies, on the virtual cluster: give each rank a share in proportion to its speed, or leave out the slow one.
-#
-# **Predict.** Which is better? When does it pay to keep the slow rank?
-
-# %%
-slow = {slow_rank: 1 / slower}
-by_speed = shares_by([slow.get(rank, 1) for rank in range(ranks)])
-without = shares_by([1] * (ranks - 1))
-for name, shares, speeds in (("even", even, slow), ("by speed", by_speed, slow), ("without it", without, None)):
-    print(f"{name:10} {1000 * simulated(shares, speeds).elapsed / STEPS:5.1f} ms a step, shares {shares}")
-
-# %% tags=["varies"]
-training = trainings["shared by speed"]
-print(f"real ranks, shares by the speed that was measured: {1e3 * training['step']:.0f} ms, {training['shares']}")
-checks.assert_equal([training["difference"]], [0], "weights")  # from those that even shares give
-
-# %% [markdown]
-# With shares by speed all ranks finish at nearly the same time. The gradients are *summed* and divided by the global
-# batch size, so each image counts once; a mean of the ranks' means would weight the images of the slow rank more. The
-# gain over leaving the slow rank out is its own speed, a quarter of a rank. Often it is better to take the machine out
-# and repair it.
+# With shares by speed all finish at nearly the same time. The gradients are *summed* and divided by the global batch
+# size, so each image counts once. But without the slow rank a step would take hardly longer: often it is better to take
+# the machine out.
 #
 # | Diagnosis card | a straggler |
 # |---|---|
 # | **Sign** | throughput falls on all ranks alike, no error |
-# | **Confirm** | computing and waiting per rank: the one that waits least |
+# | **Confirm** | computing and waiting per rank; in Horovod's timeline, who is last in `NEGOTIATE_ALLREDUCE` |
 # | **Cause** | heat, a failing disk, a shared machine, uneven data |
-# | **Recovery** | replace the machine; otherwise shares by speed; more input threads if the data arrive late |
+# | **Recovery** | replace the machine; otherwise shares by speed |
 
-# %% [markdown] tags=["slide-text", "slide-predict"]
-# ## 4. A worker that never comes
+# %% [markdown]
+# ## 5. A worker that never comes
 #
-# Some workers never reach the others: they wait in a queue or copy data, a firewall drops their packets, or their
-# address is misspelt in TF_CONFIG. In `late_worker.py` worker 1 sleeps for an hour before it creates its strategy.
+# Some workers never reach the others: they wait in a queue, a firewall drops their packets, or their address is
+# misspelt in TF_CONFIG. TensorFlow waits for many minutes.
 #
-# **Predict.** What does worker 0 print, and after how long does it give up?
-
-# %%
-programs.show(PROGRAMS / "late_worker.py", "main")
+# *Who is missing?* At a deadline, the launcher tries every address of the cluster. *Where is everybody else?*
+# `faulthandler.dump_traceback_later(4)` writes the stack of each thread after four seconds, also while the main thread
+# hangs. In `late_worker.py` worker 1 sleeps before it creates its strategy.
 
 # %% tags=["varies", "slide-output"]
-for deadline in (6, 30, 120):
-    try:
-        launch.tensorflow(PROGRAMS / "late_worker.py", "--late-worker", 1, workers=2, start_seconds=deadline)
-    except launch.WorkerMissing as error:
-        missing = error
-    print(f"\nWorkerMissing: {missing}")
-    if missing.ranks == ["worker 1"]:
-        break
-    print(f"\n{deadline} s are too short on this machine now: worker 0 was still importing TensorFlow.\n")
+source = (PROGRAMS / "late_worker.py").read_text().splitlines()
+try:
+    options = {"workers": 2, "start_seconds": 8, "echo": False, "environment": quiet}
+    late = ["--late-worker", 1, "--dump-after", 4]
+    launch.tensorflow(PROGRAMS / "late_worker.py", *late, **options)
+except launch.WorkerMissing as error:
+    print(f"WorkerMissing: {str(error).splitlines()[0]}\n")
+    for worker, output in sorted(error.run.output.items()):
+        where = re.findall(r'late_worker.py", line (\d+) in (\w+)', output)[:1]
+        for number, function in where:
+            line = source[int(number) - 1].strip()
+            print(f"{worker} is in {function}, line {number}:   {line}")
 
 # %% [markdown] tags=["slide-takeaway"]
-# The sign is silence: the line "all 2 are here" never comes. TensorFlow alone waits for many minutes, and its only
-# hint is a log line, "Waiting for 1/2 tasks to connect. Example stragglers: …". The launcher does what a
-# person would do: it tries to connect to every address of the cluster, and at the start deadline it names those where
-# nobody listens.
+# A worker listens only when it has imported TensorFlow and creates its strategy. If both are missing, the deadline was
+# shorter than a healthy start.
 #
-# A worker listens only when it has imported TensorFlow and creates its strategy. If the deadline is shorter than that,
-# the launcher names the healthy worker 0 as well, and the loop above tries again with a longer one. So a start deadline
-# must be longer than the slowest healthy start; on a cluster add the wait in the queue and for a slow file system.
-
-# %% [markdown]
 # | Diagnosis card | a worker that never comes |
 # |---|---|
-# | **Sign** | no step, no error, processors idle |
-# | **Confirm** | from the waiting machine: `nc -z HOST PORT` for each address; is the process there at all? |
+# | **Sign** | no step, no error, CPUs idle |
+# | **Confirm** | from the waiting machine: `nc -z HOST PORT` for each address |
 # | **Cause** | not started, still loading, wrong address or port, firewall, another number of workers |
-# | **Recovery** | a start deadline; check TF_CONFIG (`distlab.cluster_spec`); create the strategy before loading data |
+# | **Recovery** | a start deadline; check TF_CONFIG; create the strategy before loading data |
 
-# %% [markdown]
-# ## 5. A half-written checkpoint
+# %% [markdown] tags=["slide-table"]
+# ### When a running job hangs
 #
-# A machine loses power while it writes a checkpoint to the disk; the disk is full; a copy is cut short. TensorFlow is
-# careful: it writes the data under a temporary name and renames them, then it writes the index, and last the file
-# `checkpoint` with the newest name. But the index is written directly under its final name, and all this is only the
-# order in which the program writes. A crash, or a tool that copies the folder, can leave something else on the disk.
+# | Look at | with | what it tells |
+# |---|---|---|
+# | stacks | `py-spy dump --pid PID`; `faulthandler.register(SIGUSR2)` and `kill -USR2 PID` | which rank is elsewhere |
+# | collectives | Horovod's stall warning; PyTorch's NCCL watchdog, flight recorder | which rank never entered which |
+# | power | `nvidia-smi --query-gpu=power.draw,power.limit --format=csv` | near 10 % of the limit: waiting in NCCL |
+# | hardware | `dmesg` for "Xid", `nvidia-smi -q -d ECC` | a broken GPU, memory errors |
+# | loss | NaN, or a jump that stays | go back to a checkpoint before it, skip those batches |
+#
+# PaLM went back about 100 steps and skipped 200 to 500 batches, and the jumps did not return (Chowdhery et al., 2022,
+# section 5.1).
 
 # %% [markdown]
-# A second safeguard: after each save the chief writes a **seal**, a file with the size and the
-# SHA-256 digest of each of the checkpoint's files. It writes the seal under another name and then renames it. A rename
-# happens completely or not at all. So an interrupted save leaves no seal, and files that are damaged later do not match
-# it.
+# ## 6. A half-written checkpoint
+#
+# A machine loses power while it writes; the disk is full; a copy is cut short. TensorFlow writes the data, then the
+# index, and last the file `checkpoint` with the newest name, but a crash can leave something else on the disk. So look
+# before you restore. This reads every value, which TensorFlow compares with its checksum:
 
 # %%
-programs.show(PROGRAMS / "whole_checkpoints.py", "seal", "broken_seal", "unreadable")
-
-# %%
-last_saved, saves = (total - 1) // save_every * save_every, folder / "saves"
-before = last_saved - save_every
-run_to(total - 1, saves, after_save=whole_checkpoints.seal)  # then the machine loses power
-in_order = sorted(saves.glob(f"ckpt-{last_saved}.*"), key=lambda file: (file.stat().st_mtime_ns, file.name))
-print(f"after step {last_saved} written in this order:", [file.name.split(".")[1][:5] for file in in_order])
+programs.show(PROGRAMS / "whole_checkpoints.py", "unreadable")
 
 # %% [markdown] tags=["slide-text", "slide-points", "slide-predict"]
-# We damage copies of the folder in many ways, always the newest checkpoint, and compare four checks:
+# A second safeguard: after each save the chief writes a **seal**, a file with the size and the SHA-256 digest of each
+# file ([whole_checkpoints.py](programs/13_fault_tolerance/whole_checkpoints.py)). An interrupted save leaves no seal.
+#
+# We damage copies of section 1's newest checkpoint, and compare four checks:
 #
 # - `latest_checkpoint`: what TensorFlow would restore;
-# - a quick check that many programs make: the index opens and lists all variables;
-# - **reading it whole**, `unreadable`: every value is read and compared with the checksum that TensorFlow stores;
+# - a quick check: the index opens and lists all variables;
+# - reading it whole, `unreadable`;
 # - the seal.
 #
 # **Predict.** Which damage does the quick check miss? Is there one that even reading it whole misses?
-
-
-# %%
-def cut(file, size):
-    """Keep the first `size` bytes."""
-    file.write_bytes(file.read_bytes()[:size])
-
-
-def overwrite(file, position, new):
-    """Put other bytes in the middle of a file; its size stays."""
-    old = file.read_bytes()
-    file.write_bytes(old[:position] + new + old[position + len(new) :])
-
-
-def put_older(file):
-    """Replace a file of the newest checkpoint by that of the one before."""
-    shutil.copy(str(file).replace(f"ckpt-{last_saved}", f"ckpt-{before}"), file)
-
-
-damages = {
-    "none": lambda data, index: None,
-    "data cut in half": lambda data, index: cut(data, data.stat().st_size // 2),
-    "data missing": lambda data, index: data.unlink(),
-    "a block of zeros": lambda data, index: overwrite(data, 4096, bytes(4096)),
-    "one bit flipped": lambda data, index: overwrite(data, 0, bytes([data.read_bytes()[0] ^ 1])),
-    "older data": lambda data, index: put_older(data),
-    "older data and index": lambda data, index: [put_older(data), put_older(index)],
-    "index cut in half": lambda data, index: cut(index, index.stat().st_size // 2),
-    "index missing": lambda data, index: index.unlink(),
-}
 
 
 # %% tags=["slide-output"]
 def lists_all(prefix):
     """The quick check: as many variables as in the undamaged checkpoint."""
     try:
-        return len(tf.train.load_checkpoint(prefix).get_variable_to_shape_map()) == variables_saved
-    except tf.errors.OpError:
+        return len(tf.train.list_variables(prefix)) == variables_saved
+    except (tf.errors.OpError, ValueError):
         return False
 
 
-undamaged = tf.train.load_checkpoint(str(saves / f"ckpt-{last_saved}"))
-variables_saved = len(undamaged.get_variable_to_shape_map())
+saves = folder / "undisturbed"
+variables_saved = len(tf.train.list_variables(f"{saves}/ckpt-55"))
+for prefix in whole_checkpoints.in_order(saves):
+    whole_checkpoints.seal(prefix)
 print(f"{'damage':21} latest_checkpoint  quick check  read whole  sealed")
-for name, damage in damages.items():
-    copy = shutil.copytree(saves, folder / name.replace(" ", "_"))
-    prefix = str(copy / f"ckpt-{last_saved}")
-    damage(Path(f"{prefix}.data-00000-of-00001"), Path(f"{prefix}.index"))
-    latest = tf.train.latest_checkpoint(copy)
-    are_good = (lists_all(prefix), not whole_checkpoints.unreadable(prefix), not whole_checkpoints.broken_seal(prefix))
-    quick, whole, sealed = ("good" if is_good else "bad" for is_good in are_good)
-    print(f"{name:21} {Path(latest).name if latest else 'None':18} {quick:12} {whole:11} {sealed}")
+for how in damage.DAMAGES:
+    copy = shutil.copytree(saves, folder / how)
+    prefix = f"{copy}/ckpt-55"
+    damage.damage(prefix, how)
+    latest = Path(tf.train.latest_checkpoint(copy) or "None").name
+    is_bad = [not lists_all(prefix), whole_checkpoints.unreadable(prefix)]
+    is_bad.append(whole_checkpoints.broken_seal(prefix))
+    quick, whole, sealed = ("bad" if each else "good" for each in is_bad)
+    print(f"{how:21} {latest:18} {quick:12} {whole:11} {sealed}")
 
-# %% [markdown]
-# Three lessons.
-#
-# - `latest_checkpoint` looks only whether the index exists, so it names nearly every broken one. Restoring most of them
-#   raises an error, and the job cannot start.
+# %% [markdown] tags=["slide-points"]
+# - `latest_checkpoint` looks only whether the index exists. Restoring most of the broken ones raises an error, and the
+#   job cannot start.
 # - With a missing index it returns `None`, although an older whole checkpoint exists. `restore(None)` does nothing, so
-#   **the job starts from step 0 without an exception**. Only a line in the log says so. That is the worst case.
+#   **the job starts from step 0 without an exception**: the worst case.
 # - Only the seal notices files that are whole but belong to an older step.
+#
+# `whole_checkpoints.newest` checks from the newest to the oldest, and says why it skips one. Here `minimal.py` resumes
+# with it; in the last folder both checkpoints are cut.
 
 # %%
-try:
-    run_to(total, folder / "data_cut_in_half")
-except Exception as error:
-    print("restored with half of the data:", type(error).__name__)
-print("restored with a missing index:", tf.train.latest_checkpoint(folder / "index_missing"))
+both = Path(shutil.copytree(saves, folder / "both cut"))
+for number in (50, 55):
+    damage.damage(both / f"ckpt-{number}", "data cut in half")
+for name in ("index missing", "older data and index", "both cut"):
+    weights = minimal.train(folder / name, newest=whole_checkpoints.newest)
+    checks.assert_equal_weights(weights, undisturbed)
 
 # %% [markdown]
-# So `train.py` and this notebook ask the folder, not TensorFlow's list. They check each checkpoint before they restore
-# it, from the newest to the oldest, and say why they skip one. The function `problem` does all checks in turn: files,
-# seal, every value, and the shapes of the variables. The last folder below has two damaged checkpoints.
-
-# %%
-programs.show(PROGRAMS / "whole_checkpoints.py", "newest")
-
-# %%
-both = Path(shutil.copytree(saves, folder / "both_cut"))
-for file in both.glob("ckpt-*.data-*"):
-    cut(file, 1000)
-for name in ("none", "data_cut_in_half", "index_missing", "older_data_and_index", "both_cut"):
-    weights = run_to(total, folder / name, choose=whole_checkpoints.newest)
-    checks.assert_equal_weights(weights, final_weights)
-
-# %% [markdown] tags=["slide-table"]
-# Going back to the older checkpoint costs one interval more, 5 steps, and gives the same weights. If both are damaged,
-# the program says so and starts from the beginning.
-#
-# Keep the checkpoints on another machine's storage: a disk that dies takes both with it. The list that
-# `CheckpointManager` reads, the file `checkpoint`, can be damaged, too; `train.py` writes it again when it resumes.
+# Going back costs one more interval, and gives the same weights. Keep checkpoints on another machine: a disk that dies
+# takes both with it.
 #
 # | Diagnosis card | a half-written checkpoint |
 # |---|---|
-# | **Sign** | restoring raises `DataLossError`, `IndexError`, "not an sstable"; or a resumed run starts at step 0 |
+# | **Sign** | restoring raises `DataLossError`, `IndexError`; or a resumed run starts at step 0 |
 # | **Confirm** | `python whole_checkpoints.py FOLDER` reads every byte |
 # | **Cause** | power, full disk, quota, a copy cut short, two jobs with one folder |
 # | **Recovery** | keep at least two; write, then rename; check, then restore; fall back |
-
-# %% [markdown]
+#
 # **Question.** Why not verify every checkpoint by its size?
 #
-# 1. A block that never reached the disk reads as zeros: right size, wrong content
+# 1. A block that never reached the disk reads as zeros: right size, wrong content.
 # 2. The size is different on every machine.
 # 3. It would take too long.
 #
@@ -558,31 +479,30 @@ for name in ("none", "data_cut_in_half", "index_missing", "older_data_and_index"
 # <summary>Answer</summary>
 #
 # 1. **Right.** The same is true of a flipped bit and of an older file.
-# 2. No: for the same variables it is equal.
-# 3. No, it is the fastest of all checks, and worth little.
+# 2. For the same variables it is equal.
+# 3. It is the fastest of all checks, and worth little.
 # </details>
 
 # %% [markdown]
-# ## 6. A job that continues: Horovod Elastic
+# ## 7. A job that continues: Horovod Elastic
 #
-# So far, the death of one worker ends the job. With **Horovod Elastic** the survivors continue. They keep the last
-# **committed** state in memory, form a new ring without the dead rank, go back to the commit, and train on. A script
-# tells `horovodrun` which hosts exist and how many slots, places for one process, each has; when it names one more
-# slot, a rank is added.
+# With **Horovod Elastic** the survivors continue. They keep the last **committed** state in memory, form a new ring
+# without the dead rank, go back to the commit, and train on. A script tells `horovodrun` which hosts exist and how many
+# slots (places for one process) each has. PyTorch's `torchrun --nnodes=1:4` restarts all workers instead; torchft
+# continues.
 #
-# `train_elastic.py` trains the same network on the same global batches. Two names of this machine act as two hosts.
-# Its last rank kills itself after a step, and later rank 0 adds a slot to the list of hosts.
+# In `train_elastic.py`, the first function is called after each step, the other two when the ranks have changed:
 
 # %%
-programs.show(PROGRAMS / "train_elastic.py", "batches", "train", "on_train_batch_end")
+programs.show(PROGRAMS / "train_elastic.py", "on_train_batch_end", "train", "scale_rate")
 
 # %% [markdown] tags=["slide-predict"]
-# `train` is called again after each change, with the state that all ranks agree on. Each rank finds its share of the
-# batch from `hvd.size()` and `hvd.rank()`, which may change each time. The global batch stays 64 for every world size
-# that divides 64 (three ranks would have 63 images), so the learning rate stays the same, too.
+# A commit copies all variables. `check_host_updates` only looks for new hosts, cheap enough for every step.
+# `state.register_reset_callbacks([scale_rate])` rescales the learning rate: with `--per-rank 32` the global batch
+# changes with the ranks, and the rate follows it ([chapter 10](10_large_batch_and_warmup.ipynb)). By default the global
+# batch stays 64.
 #
-# Two things are easy to forget: build the optimizer before you create the state (otherwise the state lacks the
-# momentum), and keep the survivor in the list of hosts.
+# The last rank kills itself; later rank 0 adds a slot.
 #
 # **Predict.** A commit every 5 steps. How many steps are lost by the death, and how many by the addition?
 
@@ -595,127 +515,106 @@ else:
     hosts.write_text("localhost:1\n127.0.0.1:1\n")
     discover.write_text(f"#!/bin/sh\ncat {hosts}\n")
     discover.chmod(0o755)
-    # A rank that is added first imports TensorFlow; the other one waits for it longer than Gloo's usual 30 s.
-    elastic_options = ["--gloo", "--gloo-timeout-seconds", "200", "--min-np", "1", "--max-np", "2"]
-    elastic_options += ["--host-discovery-script", str(discover)]
-    sizes = ["--steps", total, "--steps-per-epoch", steps_per_epoch, "--commit-every", save_every]
-    faults = ["--kill-at-step", killed_at, "--add-at-step", added_at, "--hosts", hosts]
-    arguments = ["--dataset", dataset, *sizes, *faults]
-    quiet = {"HOROVOD_LOG_LEVEL": "fatal"}  # else the survivor's network errors, with their C++ source lines
-    settings = {"result": True, "start_seconds": 200, "environment": quiet}
-    elastic = launch.horovodrun(PROGRAMS / "train_elastic.py", *arguments, options=elastic_options, **settings).result
+    options = ["--gloo", "--min-np", "1", "--max-np", "2"]
+    options += ["--host-discovery-script", str(discover)]
+    options += ["--gloo-timeout-seconds", "200"]  # while a new rank imports TensorFlow
+    sizes = ["--images", 64 * total, "--images-per-epoch", 64 * 12, "--pause", 0.1]
+    changes = ["--hosts", hosts, "--kill-at-step", killed_at, "--add-at-step", added_at]
+    how = {"result": True, "echo": False, "environment": {"HOROVOD_LOG_LEVEL": "fatal"}}
+    begin, program = time.time(), PROGRAMS / "train_elastic.py"
+    arguments = ["--dataset", dataset, *sizes, *changes]
+    run = launch.horovodrun(program, *arguments, options=options, **how)
+    show(run)
+    elastic = run.result
+    checks.assert_equal_weights(list(map(np.array, elastic["weights"])), final_weights)
 
-# %% tags=["varies", "slide-output"]
+# %% jupyter={"source_hidden": true} tags=["varies", "slide-output"]
 if elastic:
-    for step, size in elastic["starts"]:
-        print(f"continues after step {step:2}, world size {size}")
-    print(f"rank 0 has done {len(elastic['executed'])} steps for a run of {total}, final loss {elastic['loss']:.4f}")
-    checks.assert_equal_weights([np.array(weights) for weights in elastic["weights"]], final_weights)
-
-    figure, axes = plt.subplots(figsize=(7.2, 3))
-    for number, size in enumerate((1, 2)):
-        done = [index for index, (_, ranks_then) in enumerate(elastic["executed"]) if ranks_then == size]
-        steps = [elastic["executed"][index][0] for index in done]
-        look = {"color": draw.RANK_COLOURS[number], "marker": draw.MARKERS[number], "linestyle": ""}
-        axes.plot(np.array(done) + 1, steps, label=f"world size {size}", **look)
-    axes.set(xlabel="steps done by rank 0", ylabel="step of the run")
-    figure.legend(loc="outside upper center", ncols=2)
-    sizes_in_turn = ", then ".join(str(size) for _, size in elastic["starts"])
-    draw.show(figure, f"Steps of the elastic run, with world size {sizes_in_turn}.")
+    rows = time_lines.of_elastic(elastic, begin)
+    figure = draw.busy({"": rows}, ["rank 0", "rank 1"], "seconds since the start", 1)
+    died = [second for *done, second in elastic["executed"] if done == [killed_at, 2]]
+    figure.axes[0].plot(died[0] + 1 - begin, 1, marker="X", color=draw.INK, markersize=9)
+    text = "Time line of two ranks. Rank 1 dies; rank 0 waits, goes on alone, and waits again."
+    draw.show(figure, text)
 
 # %% [markdown] tags=["slide-takeaway"]
-# The death costs the steps since the last commit. The addition costs none: the program saves its state right before it,
-# and nothing is restored. The weights are those of section 1, without Horovod, because the global batches are the same.
+# The death costs the steps since the last commit, the addition only the wait for the new rank. The weights are those of
+# section 3, without Horovod, because the global batches are the same.
 #
-# Elastic training protects against the death of ranks, not of the job: the commits are in memory. Save to disk, too.
-# And if you keep the *per-replica* batch instead of the global one, the global batch changes with the world size, and
-# the learning rate must follow it ([notebook 10](10_large_batch_and_warmup.ipynb)).
+# Three traps. Build the optimizer before you create the state, else it lacks the momentum. Keep the survivor in the
+# list of hosts. And when a rank is added, an attribute such as `state.seen` goes back to the last commit, but the
+# weights do not: the class `State` saves it first. Commits are in memory: save to disk, too.
 #
 # | Diagnosis card | ranks come and go |
 # |---|---|
 # | **Sign** | `HorovodInternalError`, "Connection reset by peer"; the world size changes |
-# | **Confirm** | log `hvd.size()` with every start; exit code 137 in `horovodrun`'s output |
+# | **Confirm** | `hvd.size()` in the log; exit code 137 in `horovodrun`'s output |
 # | **Cause** | pre-emptible machines, a killed rank, new machines in the list |
-# | **Recovery** | Horovod Elastic: state, commits, batches by step; a timeout longer than a rank's start |
+# | **Recovery** | Horovod Elastic; a timeout longer than a rank's start |
 
 # %% [markdown]
-# ## 7. A fault that announces itself
+# ## 8. A fault that announces itself
 #
 # Many faults come with a **notice**. A cluster that takes a machine back sends SIGTERM, usually half a minute before
-# SIGKILL. Slurm sends a signal of your choice before the time limit: `--signal=USR1@60` to a job's steps,
-# `--signal=B:USR1@60` to its batch script. It starts no job again by itself after the
-# time limit.
+# SIGKILL. Slurm sends a signal of your choice before the time limit: `--signal=USR1@120`.
 #
-# That is time for one save, so nothing is lost. But a worker must not save alone: the others may be at another step,
-# and would wait for it in the next all-reduce. So the signal handler does nothing but remember the signal. After
-# each step all workers add up how many of them have a notice, one all-reduce of 4 bytes. All see the same sum after the
-# same step, save together, and exit with a status that means "start me again".
+# That is time for one save. But a worker must not save alone: the others may be at another step. So the signal handler
+# only notes the signal. After each step all workers add up how many have a notice, one all-reduce of 4 bytes, and agree
+# on the step at which they save and stop:
 
 # %%
-programs.show(PROGRAMS / "train.py", "SaveAndStop")
+programs.show(PROGRAMS / "train.py", "on_train_batch_end")
 
-# %% [markdown] tags=["slide-text", "slide-predict"]
-# The second call of `notices` is a barrier: without it, a worker could exit while the chief is still writing.
-#
+# %% [markdown] tags=["slide-predict"]
 # In a batch script, the status decides whether the job goes back to the queue:
 #
 # ```bash
 # #SBATCH --signal=USR1@120 --requeue
 # status=0
-# srun python train.py --slurm --backup /shared/backup || status=$?
+# srun python train.py --slurm --backup /shared/saves || status=$?
 # if [ $status -eq 85 ]; then scontrol requeue $SLURM_JOB_ID; fi
 # exit $status
 # ```
 #
-# Here a loop takes the place of the queue. Worker 1 alone receives SIGUSR1.
+# The loop of section 3 takes the place of the queue. Worker 1 alone receives SIGUSR1.
 #
 # **Predict.** The signal comes between two saves, when step 8 is done (step 3 with `epochs=1`). At which step do the
 # workers save, and how many steps are lost?
 
-
-# %% tags=["varies"]
-def run_until_done(name, *fault):
-    """Start the job again as long as its exit status asks for that; the run that came to the end."""
-    while True:
-        try:
-            return job(name, *fault)
-        except launch.WorkerFailed as error:
-            if error.exit_code != train.START_AGAIN:
-                raise
-            print(f"\nexit status {error.exit_code}: starting the job again\n")
-            fault = ()
-
-
-notice_at = killed_at - 5
-finished = run_until_done("notice", "--kill-worker", 1, "--kill-at-step", notice_at, "--signal", "USR1")
-for worker in range(2):
-    print(f"worker {worker} has done {len(steps_of('notice', worker))} steps for a run of {total}")
-
-# %% tags=["slide-output"]
-print(f"notice when step {notice_at} was done, resumed after step {finished.result['first_step']}")
-checks.assert_equal_weights([np.array(weights) for weights in finished.result["weights"]], final_weights)
+# %% tags=["varies", "slide-output"]
+notice = ["--kill-worker", 1, "--kill-at-step", killed_at - 5, "--signal", "USR1"]
+_, finished = run_until_done("notice", *notice)
+compare("notice", finished)
 
 # %% [markdown] tags=["slide-takeaway"]
 # All workers saved at the step after the notice, and no step was done twice.
 #
-# TensorFlow has this as `tf.distribute.experimental.PreemptionCheckpointHandler`: it takes SIGTERM as the notice, or
-# asks Google Cloud; another `termination_watcher_fn` can be passed in its `TerminationConfig`. For `Model.fit`,
-# `BackupAndRestore(save_before_preemption=True)` uses it; its manual promises that for Google's clouds only. Test
-# yours: a notice that nobody handles is a kill.
+# **A chain of jobs** needs no right to requeue. Ten short jobs run one at a time (`%1`), each resumes where the last
+# one has saved, and what is left over ends at once:
 #
-# | Diagnosis card | a notice |
-# |---|---|
-# | **Sign** | SIGTERM or your own signal; "DUE TO TIME LIMIT", "PREEMPTION" in the job's log |
-# | **Confirm** | `scontrol show job` has `Requeue=1`; the log has the step of the save |
-# | **Cause** | time limit, a job of higher priority, maintenance, a machine that is taken back |
-# | **Recovery** | remember the signal, agree on a step, save together, exit with the status for a restart |
+# ```bash
+# #SBATCH --array=1-10%1 --time=04:00:00 --signal=USR1@120
+# ```
+#
+# Or submit one script ten times with `sbatch --job-name=train --dependency=singleton`: only one of your jobs with that
+# name runs at a time.
+#
+# **TensorFlow** has `tf.distribute.experimental.PreemptionCheckpointHandler`, and for Google's clouds
+# `BackupAndRestore(save_before_preemption=True)`. Test yours: a notice that nobody handles is a kill.
 
 # %% [markdown]
+# | Diagnosis card | a notice |
+# |---|---|
+# | **Sign** | a signal; "DUE TO TIME LIMIT", "PREEMPTION" in the job's log |
+# | **Confirm** | `scontrol show job` has `Requeue=1`; the log has the step of the save |
+# | **Cause** | time limit, a job of higher priority, maintenance, a machine that is taken back |
+# | **Recovery** | note the signal, agree on a step, save together, exit with the status for a restart |
+#
 # **Question.** Which of these faults can you diagnose without looking at another machine?
 #
 # 1. The straggler: my step is slow.
 # 2. The missing worker: my log says so.
-# 3. The half-written checkpoint
+# 3. The half-written checkpoint.
 #
 # <details>
 # <summary>Answer</summary>
@@ -737,21 +636,25 @@ quizzes.ask("13")
 # %% [markdown]
 # ## Recap
 #
-# - A killed worker ends a synchronous job; started again it repeats the steps since the last save.
 # - The resumed run equals the undisturbed one if the data order is a function of the step.
-# - Keep two checkpoints, resume from the newest whole one, and print which and why; the chief chooses.
-# - A straggler slows all ranks alike; it is the one that waits least.
-# - A worker that never comes is silent; a deadline names it.
-# - `latest_checkpoint` names broken checkpoints, or returns `None` next to good ones; a seal finds them.
-# - Horovod Elastic continues with fewer or more ranks.
-# - After a notice all workers save at the same step; the exit status asks for a restart.
+# - Save every $\sqrt{2CM}$ seconds; in the background $C$ is only the snapshot.
+# - A killed worker costs a restart and the steps since the last save.
+# - The straggler waits least.
+# - A deadline names who never comes; stacks show where the others wait.
+# - Keep two checkpoints; check before restoring.
+# - Horovod Elastic continues with other ranks.
+# - After a notice all workers save at the same step.
 #
 # **Next.** [Lab 13](../labs/13_fault_tolerance/lab.ipynb), [14 other frameworks](14_other_frameworks.ipynb).
 #
 # **Sources.**
-# - [Young (1974)](https://doi.org/10.1145/361147.361115), checkpoint interval.
-#   [Dean and Barroso (2013)](https://doi.org/10.1145/2408776.2408794), stragglers.
-# - [Llama team (2024)](https://arxiv.org/abs/2407.21783). [Sergeev and Del Balso
-# (2018)](https://arxiv.org/abs/1802.05799).
-# - [*Elastic Horovod*](https://horovod.readthedocs.io/en/stable/elastic_include.html); TensorFlow's
-#   [multi-worker guide](https://www.tensorflow.org/tutorials/distribute/multi_worker_with_keras).
+# - [Young (1974)](https://doi.org/10.1145/361147.361115), [Dean and Barroso
+#   (2013)](https://doi.org/10.1145/2408776.2408794), [Chowdhery et al. (2022)](https://arxiv.org/abs/2204.02311),
+#   [Llama team (2024)](https://arxiv.org/abs/2407.21783).
+# - [Elastic Horovod](https://horovod.readthedocs.io/en/stable/elastic_include.html); TensorFlow:
+#   [CheckpointOptions](https://www.tensorflow.org/api_docs/python/tf/train/CheckpointOptions); PyTorch:
+#   [async_save](https://docs.pytorch.org/docs/stable/distributed.checkpoint.html), [NCCL's
+#   variables](https://docs.pytorch.org/docs/stable/torch_nccl_environment_variables.html),
+#   [torchft](https://github.com/meta-pytorch/torchft).
+# - Bekman, [Machine learning
+#   engineering](https://github.com/stas00/ml-engineering/tree/master/training/fault-tolerance).

@@ -15,6 +15,7 @@ import tensorflow as tf
 
 from distlab import checks, data, launch, models, programs
 from distlab.runtime import environment
+from tests.prepared_runs import PreparedRuns
 
 environment.apply()  # puts this environment's mpirun on the path
 
@@ -112,29 +113,69 @@ def test_an_epoch_has_every_image_once_and_the_batches_are_the_same_wherever_one
     assert not np.array_equal(*epochs)
 
 
-@pytest.fixture(scope="module")
-def elastic(chapter_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> dict:
+def test_the_smallest_program_resumes_exactly_without_the_course(
+    chapter_folder: Path, runs: PreparedRuns, tmp_path: Path
+) -> None:
+    text = (chapter_folder / "minimal.py").read_text()
+    assert "distlab" not in text
+    assert sum(map(bool, text.splitlines())) <= 40
+    minimal = programs.module(chapter_folder / "minimal.py")
+    undisturbed = minimal.train(tmp_path / "undisturbed")
+    minimal.train(tmp_path / "stopped", steps=38)
+    assert minimal.train(tmp_path / "stopped")[0].tolist() == undisturbed[0].tolist()
+    finished = runs.run(chapter_folder / "minimal.py", tmp_path / "alone")
+    assert (finished.status, "begins after step 0\n" in finished.output) == (0, True)
+
+
+def elastic_run(chapter_folder: Path, folder: Path, *options_of_program: object) -> dict:
     if problem := launch.horovod_problem():
         pytest.skip(problem)
-    folder = tmp_path_factory.mktemp("elastic")
     hosts, discover = folder / "hosts.txt", folder / "discover.sh"
     hosts.write_text("localhost:1\n127.0.0.1:1\n")
     discover.write_text(f"#!/bin/sh\ncat {hosts}\n")
     discover.chmod(0o755)
     options = ["--gloo", "--gloo-timeout-seconds", "200", "--min-np", "1", "--max-np", "2"]
     options += ["--host-discovery-script", str(discover)]
-    arguments = ["--steps", TOTAL, "--steps-per-epoch", STEPS_PER_EPOCH, "--commit-every", 5, "--hosts", hosts]
-    arguments += ["--kill-at-step", 13, "--add-at-step", 17]
+    arguments = ["--images", 64 * TOTAL, "--images-per-epoch", 64 * STEPS_PER_EPOCH, "--hosts", hosts]
+    arguments += ["--kill-at-step", 13, "--add-at-step", 17, *options_of_program]
     return launch.horovodrun(
         chapter_folder / "train_elastic.py", *arguments, options=options, result=True, **PATIENT
     ).result
 
 
+@pytest.fixture(scope="module")
+def elastic(chapter_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> dict:
+    return elastic_run(chapter_folder, tmp_path_factory.mktemp("elastic"))
+
+
 def test_the_elastic_job_goes_on_from_the_commit_and_grows_again(elastic: dict) -> None:
-    assert elastic["starts"] == [[0, 2], [10, 1], [17, 2]]
+    assert [start[:2] for start in elastic["starts"]] == [[0, 2], [10, 1], [17, 2]]
     two_ranks, one_rank = range(1, 14), range(11, 18)
     expected = [*([step, 2] for step in two_ranks), *([step, 1] for step in one_rank)]
-    assert elastic["executed"] == [*expected, *([step, 2] for step in range(18, TOTAL + 1))]
+    executed = [step[:2] for step in elastic["executed"]]
+    assert executed == [*expected, *([step, 2] for step in range(18, TOTAL + 1))]
+
+
+def test_the_rate_follows_the_global_batch_and_no_image_is_left_out(
+    chapter_folder: Path, train: ModuleType, tmp_path: Path
+) -> None:
+    result = elastic_run(chapter_folder, tmp_path, "--per-rank", 32)
+    assert [[step, size, round(rate, 3)] for step, size, rate in result["starts"]] == [
+        [0, 2, 0.1],
+        [10, 1, 0.05],
+        [17, 2, 0.1],
+    ]
+    tf.keras.utils.set_random_seed(train.SEED)
+    model = models.mlp(dropout=0.0)
+    optimizer = tf.keras.optimizers.SGD(0.1, momentum=0.9)
+    model.compile(optimizer, tf.keras.losses.SparseCategoricalCrossentropy(from_logits=True))
+    options = argparse.Namespace(dataset="digits", epochs=EPOCHS, steps_per_epoch=STEPS_PER_EPOCH)
+    images = train.batches(options, 0).unbatch()
+    for skip, count, batch, rate in ((0, 640, 64, 0.1), (640, 224, 32, 0.05), (864, 672, 64, 0.1)):
+        optimizer.learning_rate.assign(rate)
+        for part in images.skip(skip).take(count).batch(batch):
+            model.train_on_batch(*part)
+    checks.assert_equal_weights(arrays(result["weights"]), model.get_weights())
 
 
 def test_the_elastic_job_has_the_weights_of_a_run_without_a_fault(elastic: dict, one_process: list[np.ndarray]) -> None:

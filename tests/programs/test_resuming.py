@@ -41,7 +41,7 @@ def train(chapter_folder: Path) -> Iterator[ModuleType]:
 def run(train: ModuleType, backup: Path, **changed: object) -> dict:
     """Train to the end without a strategy; the result."""
     usual = {"dataset": "digits", "epochs": 2, "steps_per_epoch": 12, "save_every": SAVE_EVERY, "backup": backup}
-    faults = {"kill_worker": None, "kill_at_step": None, "signal": "KILL", "steps_done": None}
+    faults = {"pause": 0.0, "kill_worker": None, "kill_at_step": None, "signal": "KILL", "steps_done": None}
     options = argparse.Namespace(**{**usual, **faults, **changed})
     backup.mkdir(exist_ok=True)
     is_done, result = train.train(options, tf.distribute.get_strategy(), 0)

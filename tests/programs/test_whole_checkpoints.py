@@ -142,5 +142,14 @@ def test_the_program_prints_a_line_for_each_and_its_status_says_what_to_do(
     assert printed.endswith(f"use {folder / 'ckpt-10'}\n")
     for number in NUMBERS:
         (folder / f"ckpt-{number}.index").unlink()
-    lines = [f"ckpt-{number}: damaged, its index file is missing\n" for number in NUMBERS]
+    reasons = ["index file is missing", "index file is missing", "data file is truncated"]
+    lines = [f"ckpt-{number}: damaged, its {reason}\n" for number, reason in zip(NUMBERS, reasons, strict=True)]
     assert verdict() == (2, "".join([*lines, "no whole checkpoint\n"]))
+
+
+def test_every_damage_of_the_chapter_is_found(root: Path, pristine: Path, program: ModuleType, tmp_path: Path) -> None:
+    damage = programs.module(root / "notebooks/programs/13_fault_tolerance/damage.py")
+    for how in damage.DAMAGES:
+        copy = shutil.copytree(pristine, tmp_path / how)
+        damage.damage(copy / "ckpt-11", how)
+        assert program.newest(copy) == str(copy / "ckpt-10"), how

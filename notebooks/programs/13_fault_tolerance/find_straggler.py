@@ -48,20 +48,27 @@ def train(options: argparse.Namespace, shares: list[int], slower: float) -> tupl
     """The weights, and this rank's seconds of computing and of waiting for the sum in each step: float64 (steps, 2)."""
     world = MPI.COMM_WORLD
     images, labels = (array[: options.steps * BATCH] for array in data.load(options.dataset).train)
+    images = images.reshape(len(images), -1)
     count, begin = shares[world.rank], sum(shares[: world.rank])
-    weights = np.zeros((images[0].size, 10))
-    seconds = np.zeros((options.steps, 2))
+    weights, seconds = np.zeros((images.shape[1], 10)), np.zeros((options.steps, 2))
     world.Barrier()
     for step in range(options.steps):
-        start = time.perf_counter()
         mine = (np.arange(begin, begin + count) + step * BATCH) % len(images)
-        gradient = gradient_of(weights, images.reshape(len(images), -1)[mine], labels[mine])
-        time.sleep(count * options.pause * slower)
-        computed = time.perf_counter()
-        world.Allreduce(MPI.IN_PLACE, gradient, MPI.SUM)  # comes back when the slowest rank has come, too
-        seconds[step] = computed - start, time.perf_counter() - computed
+        gradient, *seconds[step] = measured_step(weights, images[mine], labels[mine], options.pause * slower)
         weights -= RATE * gradient
     return weights, seconds
+
+
+def measured_step(
+    weights: np.ndarray, images: np.ndarray, labels: np.ndarray, pause: float
+) -> tuple[np.ndarray, float, float]:
+    """The gradient of all ranks, and this rank's seconds of computing and of waiting."""
+    start = time.perf_counter()
+    gradient = gradient_of(weights, images, labels)
+    time.sleep(len(images) * pause)
+    computed = time.perf_counter()
+    MPI.COMM_WORLD.Allreduce(MPI.IN_PLACE, gradient, MPI.SUM)  # waits for the slowest rank
+    return gradient, computed - start, time.perf_counter() - computed
 
 
 def gradient_of(weights: np.ndarray, images: np.ndarray, labels: np.ndarray) -> np.ndarray:

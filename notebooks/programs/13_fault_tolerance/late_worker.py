@@ -15,10 +15,12 @@ Under Slurm, in a batch script:
 
     srun --nodes=2 --ntasks-per-node=1 python late_worker.py --slurm --late-worker 1
 
-The late worker sleeps before it does anything else, as if it were held up by its data, a queue or a firewall.
+The late worker sleeps before it does anything else, as if it were held up by its data, a queue or a firewall. After
+some seconds every worker writes to its standard error where in the program it is.
 """
 
 import argparse
+import faulthandler
 import json
 import os
 import time
@@ -31,6 +33,7 @@ def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="A job one of whose workers comes late or never.")
     parser.add_argument("--late-worker", type=int, default=1)
     parser.add_argument("--late-seconds", type=float, default=3600)
+    parser.add_argument("--dump-after", type=float, default=5, help="seconds until the stacks are written (default: 5)")
     parser.add_argument("--slurm", action="store_true", help="find the other workers by Slurm's variables")
     return parser.parse_args()
 
@@ -40,14 +43,15 @@ def main() -> None:
     options = parse()
     if options.slurm:
         os.environ["TF_CONFIG"] = cluster_spec.from_slurm()
+    faulthandler.dump_traceback_later(options.dump_after)
     task = json.loads(os.environ["TF_CONFIG"])["task"]
     if task["index"] == options.late_worker:
         time.sleep(options.late_seconds)
 
     import tensorflow as tf
 
-    print("making the strategy", flush=True)
     strategy = tf.distribute.MultiWorkerMirroredStrategy()
+    faulthandler.cancel_dump_traceback_later()
     print(f"all {strategy.num_replicas_in_sync} are here", flush=True)
 
 

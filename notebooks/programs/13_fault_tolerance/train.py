@@ -1,12 +1,6 @@
 """Train with MultiWorkerMirroredStrategy so that the job can be started again after a fault.
 
-On a laptop, two workers; each address is a free port of this machine, the same for both. In one terminal:
-
-    export TF_CONFIG='{"cluster": {"worker": ["localhost:23456", "localhost:23457"]},
-                       "task": {"type": "worker", "index": 0}}'
-    python train.py --backup backup --result result.json
-
-and in another one the same with `"index": 1`. Shorter, with the course's launcher, which chooses the ports:
+On a laptop, with the course's launcher, which chooses the ports and sets TF_CONFIG (chapter 07):
 
     distlab launch --workers 2 train.py -- --backup backup --result result.json
 
@@ -20,9 +14,8 @@ cluster instead: all workers save together and exit with status 85, "start me ag
     if [ $status -eq 85 ]; then scontrol requeue $SLURM_JOB_ID; fi
     exit $status
 
-The chief (worker 0) keeps two checkpoints in `--backup`; the other workers need not see that folder. The chief also
-writes the result: the first step of this run and the final weights. Each worker adds a line to the file worker-N.txt in
-`--steps-done` for each step, in this run and in earlier ones, so that a step done twice can be seen.
+The chief (worker 0) keeps two checkpoints in `--backup`; the other workers need not see that folder. It also writes the
+result: the first step of this run and the final weights. In `--steps-done` each worker notes its steps, run after run.
 """
 
 import argparse
@@ -34,29 +27,20 @@ import tempfile
 from pathlib import Path
 
 # ruff: noqa: E402 - a notice may come while TensorFlow is being imported, and would end the program
-early_notices: list[int] = []
+notices: list[int] = []  # the signals received; a handler may run in the middle of anything, so it only notes them
 if __name__ == "__main__":
     for notice in (signal.SIGUSR1, signal.SIGTERM):
-        signal.signal(notice, lambda number, frame: early_notices.append(number))
+        signal.signal(notice, lambda number, frame: notices.append(number))
 
 # isort: split
 import faults
 import tensorflow as tf
 import whole_checkpoints
 
-from distlab import (  # importing distlab also selects tf-keras for tf.keras
-    cluster_spec,
-    data,
-    models,
-    saved_states,
-)
+from distlab import cluster_spec, data, models, saved_states  # importing distlab also selects tf-keras for tf.keras
 
-BATCH = 64  # images in a global batch, whatever the number of workers
-
-SEED = 13
-
-START_AGAIN = 85
-"""Exit status of a job that has saved and is not done: Linux's ERESTART, and the RequeueExit of many Slurm clusters."""
+BATCH, SEED = 64, 13  # images in a global batch, whatever the number of workers
+START_AGAIN = 85  # exit status of a job that has saved and is not done: the RequeueExit of many Slurm clusters
 
 
 def parse() -> argparse.Namespace:
@@ -67,12 +51,9 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--steps-per-epoch", type=int, default=12)
     parser.add_argument("--save-every", type=int, default=5, help="steps from one save to the next (default: 5)")
     parser.add_argument("--backup", type=Path, required=True, help="the chief's folder for checkpoints")
-    parser.add_argument("--kill-worker", type=int, help="the worker that sends itself a signal")
-    parser.add_argument("--kill-at-step", type=int, help="after this step")
-    parser.add_argument("--signal", choices=("KILL", "USR1", "TERM"), default="KILL", help="which one (default: KILL)")
-    parser.add_argument("--steps-done", type=Path, help="folder in which each worker notes its steps")
     parser.add_argument("--slurm", action="store_true", help="find the other workers by Slurm's variables")
     parser.add_argument("--result", type=Path, help="JSON file that the chief writes")
+    faults.add_options(parser)
     return parser.parse_args()
 
 
@@ -93,10 +74,14 @@ def batches(options: argparse.Namespace, first_step: int) -> tf.data.Dataset:
     return positions.map(image_at).batch(BATCH).with_options(by_sample)
 
 
-def resume(strategy: tf.distribute.Strategy, checkpoint: tf.train.Checkpoint, folder: Path, is_chief: bool) -> None:
-    """Restore the newest whole checkpoint: the chief chooses and reads it, the others receive its values."""
+def resume(
+    strategy: tf.distribute.Strategy,
+    checkpoint: tf.train.Checkpoint,
+    folder: Path | None,
+) -> None:
+    """Restore the newest whole checkpoint: the chief, who has the folder, reads it for all."""
     expected = whole_checkpoints.layout(checkpoint)
-    if is_chief:
+    if folder:
         chosen = whole_checkpoints.newest(folder, expected)
         if chosen:
             checkpoint.read(chosen).assert_existing_objects_matched()
@@ -118,42 +103,32 @@ def values_of_chief(variables: list[tf.Variable]) -> list[tf.Tensor]:
 class SaveAndStop(tf.keras.callbacks.Callback):
     """Saves every few steps. When any worker has received a notice, all save at the same step and stop."""
 
-    def __init__(
-        self, strategy: tf.distribute.Strategy, manager: tf.train.CheckpointManager, every: int, is_chief: bool
-    ) -> None:
+    def __init__(self, strategy: tf.distribute.Strategy, manager: tf.train.CheckpointManager, every: int) -> None:
         super().__init__()
-        self.strategy, self.manager, self.every, self.is_chief = strategy, manager, every, is_chief
-        self.notice = ""  # of the signal that this worker has received, for the message
-        for number in early_notices:
-            self.note(number, None)
-        for number in (signal.SIGUSR1, signal.SIGTERM):
-            signal.signal(number, self.note)
-
-    def note(self, number: int, frame: object) -> None:
-        """The signal handler: it may run in the middle of anything, so it does nothing but remember the signal."""
-        self.notice = f" after {signal.Signals(number).name}"
-
-    def notices(self) -> float:
-        """How many replicas have received a notice. All workers call it together and get the same answer."""
-
-        def over_all_workers() -> tf.Tensor:
-            own = tf.constant(float(bool(self.notice)))
-            return tf.distribute.get_replica_context().all_reduce(tf.distribute.ReduceOp.SUM, own)
-
-        return float(self.strategy.experimental_local_results(self.strategy.run(over_all_workers))[0])
+        self.strategy, self.manager, self.every = strategy, manager, every
 
     def on_train_batch_end(self, batch: int, logs: dict | None = None) -> None:
         """After each step of this worker."""
         step = int(self.model.optimizer.iterations.numpy())
-        is_stopping = self.notices() > 0
+        is_stopping = have_notice(self.strategy) > 0  # the same on all workers
         if step % self.every == 0 or is_stopping:
-            prefix = self.manager.save(checkpoint_number=step)  # all workers call it; the chief's files stay
-            if self.is_chief:
-                whole_checkpoints.seal(prefix)
+            prefix = self.manager.save(checkpoint_number=step)  # all workers call it
+            whole_checkpoints.seal(prefix)
         if is_stopping:
-            self.notices()  # nobody leaves before the chief has saved
-            print(f"saved at step {step}{self.notice}; start me again", flush=True)
+            have_notice(self.strategy)  # a barrier: nobody leaves before the chief has saved
+            after = f" after {signal.Signals(notices[0]).name}" if notices else ""
+            print(f"saved at step {step}{after}; start me again", flush=True)
             self.model.stop_training = True
+
+
+def have_notice(strategy: tf.distribute.Strategy) -> float:
+    """How many replicas have received a notice: an all-reduce that all workers call together."""
+
+    def add_up() -> tf.Tensor:
+        own = tf.constant(float(bool(notices)))
+        return tf.distribute.get_replica_context().all_reduce(tf.distribute.ReduceOp.SUM, own)
+
+    return float(strategy.experimental_local_results(strategy.run(add_up))[0])
 
 
 def main() -> None:
@@ -186,16 +161,16 @@ def train(options: argparse.Namespace, strategy: tf.distribute.Strategy, worker:
         )
         model.optimizer.build(model.trainable_variables)  # else there would be no momentum to restore into
     checkpoint = tf.train.Checkpoint(model=model, optimizer=model.optimizer)
-    resume(strategy, checkpoint, options.backup, is_chief=worker == 0)
+    resume(strategy, checkpoint, options.backup if worker == 0 else None)
     first, total = int(model.optimizer.iterations.numpy()), options.epochs * options.steps_per_epoch
     print(f"begins after step {first}", flush=True)
     with tempfile.TemporaryDirectory() as scratch:
         folder = options.backup if worker == 0 else scratch
         manager = tf.train.CheckpointManager(checkpoint, str(folder), max_to_keep=2)
-        saves = SaveAndStop(strategy, manager, options.save_every, is_chief=worker == 0)
+        saves = SaveAndStop(strategy, manager, options.save_every)
         if first < total:
             # `fit` cannot begin in the middle of an epoch, so one call does all the steps that are left.
-            callbacks = [saves, faults.StepsDone(options, worker)]
+            callbacks = [saves, faults.OfWorker(options, worker)]
             model.fit(batches(options, first), steps_per_epoch=total - first, callbacks=callbacks, verbose=0)
     is_done = int(model.optimizer.iterations.numpy()) == total
     return is_done, {"first_step": first, "weights": [weight.tolist() for weight in model.get_weights()]}

@@ -56,16 +56,6 @@ def files_of(prefix: str) -> list[Path]:
     return sorted(file for part in ("index", "data-*") for file in path.parent.glob(f"{path.name}.{part}"))
 
 
-def missing_or_empty(prefix: str) -> str | None:
-    """Which file of a checkpoint is missing or empty; None if none is."""
-    files = files_of(prefix)
-    for kind in ("index", "data"):
-        sizes = [file.stat().st_size for file in files if file.suffix.startswith(f".{kind}")]
-        if not all(sizes) or not sizes:
-            return f"its {kind} file is {'empty' if sizes else 'missing'}"
-    return None
-
-
 def broken_seal(prefix: str) -> str | None:
     """How a checkpoint's files differ from those that were sealed; None if they are the same, byte for byte."""
     try:
@@ -86,12 +76,12 @@ def broken_seal(prefix: str) -> str | None:
 
 
 def unreadable(prefix: str) -> str | None:
-    """Why some value of a checkpoint cannot be read; TensorFlow compares each value with its checksum."""
+    """Why some value cannot be read; TensorFlow compares each one with its checksum."""
     try:
         reader = tf.train.load_checkpoint(prefix)
         for name in reader.get_variable_to_shape_map():
             reader.get_tensor(name)
-    except Exception as error:  # damaged bytes raise an OpError, an IndexError or nearly anything else
+    except Exception as error:  # an OpError, an IndexError or nearly any other
         return f"TensorFlow cannot read it: {type(error).__name__}"
     return None
 
@@ -105,7 +95,7 @@ def layout(checkpoint: tf.train.Checkpoint) -> Layout:
 def problem(prefix: str, expected: Layout | None = None) -> str | None:
     """Why a program should not resume from this checkpoint; None if it can."""
     try:
-        reason = missing_or_empty(prefix) or broken_seal(prefix) or unreadable(prefix)
+        reason = broken_seal(prefix) or unreadable(prefix)
     except OSError as error:
         return f"it cannot be read: {error.strerror}"
     if reason is None and expected is not None:
@@ -168,7 +158,7 @@ def main() -> int:
     for prefix in prefixes:
         # Not every program seals its checkpoints: those without a seal are only read.
         has_seal = Path(f"{prefix}.seal").exists()
-        reason = missing_or_empty(prefix) or (broken_seal(prefix) if has_seal else None) or unreadable(prefix)
+        reason = (broken_seal(prefix) if has_seal else None) or unreadable(prefix)
         print(f"{Path(prefix).name}: {f'damaged, {reason}' if reason else 'whole'}")
         whole += [] if reason else [prefix]
     if not whole:

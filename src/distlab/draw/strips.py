@@ -23,11 +23,17 @@ class Interval(NamedTuple):
     kind: str
 
 
-def busy(runs: Mapping[str, Sequence[Sequence[Interval]]], devices: Sequence[str]) -> Figure:
-    """One strip per run, all on one time axis in milliseconds: a row for each of `devices`, a box for each interval.
+def busy(
+    runs: Mapping[str, Sequence[Sequence[Interval]]],
+    devices: Sequence[str],
+    axis: str = "milliseconds since the first step began",
+    per_second: float = 1000.0,
+) -> Figure:
+    """One strip per run, all on one time axis: a row for each of `devices`, a box for each interval.
 
     `runs[title][number]` holds the intervals of device `number`; a device without an entry was idle. The first kind of
-    work is drawn filled, every other kind as an outline with its own hatch. Time starts at each run's first interval.
+    work is drawn filled, every other kind as an outline with its own hatch. Time starts at each run's first interval;
+    `axis` is what the time axis says, in a unit of which a second has `per_second`.
     """
     every = [interval for rows in runs.values() for row in rows for interval in row]
     # The hatch of each kind of work.
@@ -42,8 +48,8 @@ def busy(runs: Mapping[str, Sequence[Sequence[Interval]]], devices: Sequence[str
                 hatch = kinds[interval.kind]
                 axes.barh(
                     number,
-                    1000 * (interval.end - interval.start),
-                    left=1000 * (interval.start - origin),
+                    per_second * (interval.end - interval.start),
+                    left=per_second * (interval.start - origin),
                     height=0.62,
                     facecolor="white" if hatch else colour_of(number),
                     edgecolor=colour_of(number),
@@ -53,7 +59,7 @@ def busy(runs: Mapping[str, Sequence[Sequence[Interval]]], devices: Sequence[str
         axes.set_title(title, fontsize=10)
         _rows(axes, devices)
         axes.margins(x=0.01)
-    strips[-1, 0].set_xlabel("milliseconds since the first step began")
+    strips[-1, 0].set_xlabel(axis)
     boxes = [Patch(facecolor="white" if hatch else QUIET, edgecolor=QUIET, hatch=hatch) for hatch in kinds.values()]
     figure.legend(boxes, kinds, loc="outside upper right", ncols=len(kinds), fontsize=9)
     return figure

@@ -109,14 +109,18 @@ SURVIVORS: dict[tuple[str, str], dict[str, str]] = {
         "return (count + stages - 1) * (fixed + batch // count * each)": WHOLE,
     },
     ("13", "diagnose"): {
-        "if signals and before.index(signals[0]) <= before.index(exits[0]):": "no event is a signal and an exit",
-        "if event['computing'] <= 2 * normal:": "no worker computes exactly twice as long as the others",
+        "last_step = steps[-2]['step']": "all workers do the last step",
+        "if signals and signals[0]['second'] <= exits[0]['second']:": "no two events are at one time",
+        (
+            "fast = [event['step'] for event in events(log, 'step', worker=worker) if event['computing'] <= 2 * normal]"
+        ): "no worker computes exactly twice as long as the others",
         "return {'illness': 'ranks come and go', 'worker': exits[-1]['worker'], 'step': last_step}": (
             "the elastic job lost one rank; the same change where a worker is killed is rejected"
         ),
     },
     ("13", "cure"): {
-        "late = [event for event in log if event['event'] == 'step' and event['step'] > step]": TOLERANCE,
+        "late = [event for event in events(log, 'step') if event['step'] > step]": TOLERANCE,
+        **{f"images = events(log, 'step')[{place}]['images']": "they are the same in all steps" for place in (1, -1)},
         "return 1 / slow / (1 // slow + (workers - 1) / normal)": TOLERANCE,
         "return 1 / slow / (1 / slow + (workers - 1) // normal)": TOLERANCE,
         "return images * workers // (workers - 1)": "the text says that the number is whole",

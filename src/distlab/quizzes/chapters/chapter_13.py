@@ -11,8 +11,8 @@ from distlab.simulate import Network, Rank, World
 
 def faults_of_many_parts(item: Item, parts: int = pick(512, 1_024, 4_096, 16_384), years: int = pick(3, 5, 10)) -> None:
     hours = years * 365 * 24 / parts
-    item.enter(f"""Each GPU fails once in {years} years. A synchronous job needs {parts:,} of them. After how many hours
-        does a fault stop it on average?""")
+    item.enter(f"""Each GPU fails once in {years} years. A synchronous job needs {parts:,} of them. How many hours
+        pass between two faults of the job, on average?""")
     item.right(hours, "hours").why("Any one of them stops the job, so the rates add up.")
     item.wrong(hours * parts, "As reliable as a part").why("The job stops when any one part stops.")
     item.wrong(hours * math.sqrt(parts), "The square root").why("Rates of independent faults add up.")
@@ -21,13 +21,13 @@ def faults_of_many_parts(item: Item, parts: int = pick(512, 1_024, 4_096, 16_384
 
 def save_interval(item: Item, seconds: int = pick(20, 30, 60, 120), hours: int = pick(2, 3, 6, 12)) -> None:
     minutes = math.sqrt(2 * seconds * 3600 * hours) / 60
-    item.enter(f"""A save takes {seconds} s, and a fault comes every {hours} hours on average. Every how many minutes
-        should the job save?""")
+    item.enter(f"""A save takes {seconds} s, and a fault comes every {hours} hours on average. How many minutes
+        should pass between two saves?""")
     item.right(minutes, "minutes").why("""Every √(2CM) seconds, where the cost of the saves and of the lost work are
         equal.""")
     item.wrong(minutes / math.sqrt(2), "The 2 is missing").why("""A fault costs half an interval on average, not a whole
         one.""")
-    item.wrong(60 * hours / 2, "Half-way to the fault").why("Then a quarter of all work would be lost.")
+    item.wrong(60 * hours / 2, "Halfway to the fault").why("Then a quarter of all work would be lost.")
     item.wrong(seconds * math.sqrt(2 * hours) / 60, "Hours as seconds").why("Both times must have the same unit.")
 
 
@@ -36,7 +36,7 @@ def lost_time(
 ) -> None:
     saving, repeated = seconds / (60 * minutes), minutes / 2 / (60 * hours)
     item.choose(f"""A job saves every {minutes} minutes, which takes {seconds} s. A fault comes every {hours} hours.
-        Which share of the time is lost to saves and repeated steps?""")
+        What share of the time is lost to saves and repeated steps?""")
     item.right(saving + repeated, "%").why(f"""Saves take {100 * saving:.1f} %, and half an interval per fault is
         {100 * repeated:.1f} %.""")
     item.wrong(saving, "Only the saves").why("After a fault the steps since the last save are done again.")
@@ -45,12 +45,12 @@ def lost_time(
 
 
 def repeated_steps(item: Item, every: int = pick(5, 8, 10, 20), killed: int = pick(23, 37, 58, 94)) -> None:
-    item.enter(f"""A job saves every {every} steps. A worker is killed when step {killed} is done. How many steps are
-        done twice?""")
+    item.enter(f"""A job saves every {every} steps. A worker is killed right after step {killed}. How many steps must
+        be repeated?""")
     item.right(killed % every, "steps").why(f"""The newest checkpoint holds step {killed // every * every}; everything
         after it is done again.""")
     item.wrong(killed, "From the start").why("The job resumes from the newest whole checkpoint.")
-    item.wrong(every - killed % every, "Until the next save").why("What counts is the way back to the last save.")
+    item.wrong(every - killed % every, "Until the next save").why("What counts is the distance to the last save.")
     item.wrong(every, "A whole interval").why("That is the most, not the number here.")
 
 
@@ -58,11 +58,11 @@ def who_died_first(item: Item, dead: int = pick(0, 1, 2, 3), second: int = pick(
     lost = "error in a collective: the peer has closed the connection"
     lines = [f"12:07:{second + 3 + worker:02} worker {worker}: {lost}" for worker in range(4)]
     lines[dead] = f"12:07:{second:02} worker {dead}: exit code -9"
-    item.choose("A job of four workers has ended; its log is below. What do you look at first?")
+    item.choose("A job with four workers has failed; its log is below. What do you look into first?")
     item.block = "\n".join(lines)
     item.right(f"Why worker {dead} was killed: memory, or its machine").why("""It ended first, by signal 9. The others
         waited in the all-reduce for a gradient that never came.""")
-    item.wrong(f"The program of worker {(dead + 1) % 4}", "The loudest line").why("""Its error follows from the missing
+    item.wrong(f"The code of worker {(dead + 1) % 4}", "The loudest line").why("""Its error follows from the missing
         peer.""")
     item.wrong("The network: three workers report it", "The most frequent line").why("""The connection ended with the
         process.""")
@@ -86,24 +86,23 @@ def find_the_straggler(
     item: Item, ranks: int = pick(3, 4, 5), slow: int = pick(0, 1, 2), times: int = pick(2, 3, 4)
 ) -> None:
     waiting = _waiting_times(ranks, slow, times)
-    item.choose("""All ranks report the same slow step. The table has the time that each waits for the sum in a step.
-        Which rank is the straggler?""")
+    item.choose("""All ranks report the same slow step. The table shows how long each of them waits for the sum in a
+        step. Which rank is the straggler?""")
     item.block = "\n".join(
         f"rank {index}: step {max(waiting) + 10:5.1f} ms, of which waiting {each:5.1f} ms"
         for index, each in enumerate(waiting)
     )
     item.right(f"Rank {slow}").why("A rank that waits is healthy; the straggler is the one that waits least.")
     item.wrong(f"Rank {(slow + 1) % ranks}", "Waiting taken for slowness").why("It waits because another rank is late.")
-    item.wrong("None: all have the same step", "Steps compared").why("""The steps are equal because all wait for one
-        rank.""")
+    item.wrong("None: all steps are equal", "Steps compared").why("The steps are equal because all wait for one rank.")
     item.wrong("The network", "Waiting taken for sending").why("A slow network would let all ranks wait alike.")
 
 
 def shares_by_speed(
     item: Item, ranks: int = pick(3, 4, 5), times: int = pick(2, 4), images: int = pick(180, 360, 720)
 ) -> None:
-    item.choose(f"""{ranks} ranks share {images} images per step and need 1 ms for each, but one rank needs {times} ms.
-        How long do they compute if each gets a share in proportion to its speed?""")
+    item.choose(f"""{ranks} ranks share {images} images per step and need 1 ms per image, except one rank, which needs
+        {times} ms. How long do they compute if each gets a share in proportion to its speed?""")
     item.right(images / (1 / times + ranks - 1), "ms").why("""Then all finish at the same time: the images divided by
         the speeds together.""")
     item.wrong(images / ranks * times, "Even shares").why("With even shares all wait for the slow rank.")
@@ -129,8 +128,8 @@ def damaged_checkpoint(
         older: ("TensorFlow goes back by itself", "Only a program that checks each checkpoint goes back."),
     }
     right = older if "whole" in way else silent if damage == "index is missing" else error
-    item.choose(f"""A job keeps the checkpoints of steps {newest - every} and {newest}. Of the newest, the {damage}. The
-        job restores {way}. What happens?""")
+    item.choose(f"""A job keeps the checkpoints of steps {newest - every} and {newest}. In the newest one, the {damage}.
+        The job restores {way}. What happens?""")
     item.right(right).why("`latest_checkpoint` looks only whether the index exists, and `restore(None)` does nothing.")
     for text, (mistake, why) in mistakes.items():
         if text != right:
@@ -145,8 +144,8 @@ def elastic_training(
     every: int = pick(5, 10),
     died: int = pick(13, 27, 38),
 ) -> None:
-    item.choose(f"""A Horovod Elastic job with {ranks} ranks keeps its global batch of about {batch} and commits every
-        {every} steps. One rank dies after step {died}. What is true?""")
+    item.choose(f"""A Horovod Elastic job with {ranks} ranks keeps its global batch size at about {batch} and commits
+        every {every} steps. One rank dies after step {died}. Which statements are true?""")
     item.right(f"The others continue after step {died // every * every}.").why("They go back to the last commit.")
     item.right(f"Each of the others then gets {batch // (ranks - 1)} samples in a step.").why("The global batch stays.")
     item.wrong(f"The others continue after step {died}.", "Nothing is lost").why("""The steps since the last commit are
@@ -160,8 +159,7 @@ def save_after_a_notice(
     item: Item, step: int = pick(7, 12, 23, 31), every: int = pick(5, 10), workers: int = pick(2, 4, 8)
 ) -> None:
     item.choose(f"""{workers} workers save every {every} steps, and after each step they add up who has a notice. Worker
-        1 gets SIGUSR1 when the sum after step {step} has been formed. Which step does the checkpoint hold that they
-        write?""")
+        1 receives SIGUSR1 just after the sum that follows step {step}. At which step do they save?""")
     item.right(step + 1).why("The next sum comes after the next step. Then all know of the notice and save together.")
     item.wrong(step, "The worker saves at once").why("The others would be in the next step and wait for it.")
     item.wrong(step // every * every, "The last regular save").why("That would lose steps that a notice can save.")
