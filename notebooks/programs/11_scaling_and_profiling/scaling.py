@@ -59,7 +59,9 @@ def parse() -> argparse.Namespace:
 def take_device(local_rank: int) -> None:
     """The GPU of this local rank where there is one; else one core and one thread of TensorFlow."""
     if gpus := tf.config.list_physical_devices("GPU"):
-        tf.config.set_visible_devices(gpus[local_rank % len(gpus)], "GPU")
+        own = gpus[local_rank % len(gpus)]
+        tf.config.set_visible_devices(own, "GPU")
+        tf.config.experimental.set_memory_growth(own, True)
         return
     devices.hold_cores({devices.core_of(local_rank, CORES)})
     tf.config.threading.set_intra_op_parallelism_threads(1)

@@ -57,9 +57,10 @@ def parse() -> argparse.Namespace:
 
 def take_device(is_free: bool) -> None:
     """The GPU of this local rank where there is one; else one core and one thread of TensorFlow."""
-    gpus = tf.config.list_physical_devices("GPU")
-    if gpus:
-        tf.config.set_visible_devices(gpus[hvd.local_rank() % len(gpus)], "GPU")
+    if gpus := tf.config.list_physical_devices("GPU"):
+        own = gpus[hvd.local_rank() % len(gpus)]
+        tf.config.set_visible_devices(own, "GPU")
+        tf.config.experimental.set_memory_growth(own, True)
     elif not is_free:
         devices.hold_cores({devices.core_of(hvd.local_rank(), devices.allowed_cores())})
         tf.config.threading.set_intra_op_parallelism_threads(1)
