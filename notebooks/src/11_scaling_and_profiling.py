@@ -82,7 +82,7 @@ print(data.describe(dataset))
 programs.show(PROGRAMS / "throughput.py", "update_state", "on_epoch_begin", "on_train_batch_end", "on_epoch_end")
 
 # %% [markdown] tags=["slide-predict"]
-# `train.py` trains the course's CNN with Horovod's Keras interface, as in section 7 of [notebook 09](09_horovod.ipynb),
+# `train.py` trains the course's CNN with Horovod's Keras interface, as in section 9 of [notebook 09](09_horovod.ipynb),
 # and with this callback. It runs once, with every instrument of this chapter switched on; the sections below read one
 # recording after the other.
 #

@@ -32,6 +32,29 @@ def arrays(weights: list) -> list[np.ndarray]:
     return [np.array(one, np.float32) for one in weights]
 
 
+# The smallest program, and one that hangs
+
+
+def test_the_smallest_program_runs_alone_in_an_empty_folder(
+    chapter_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = (chapter_folder / "minimal.py").read_text()
+    assert "distlab" not in text and sum(map(bool, text.splitlines())) <= 30
+    program = tmp_path / "minimal.py"
+    program.write_text(text)
+    monkeypatch.chdir(tmp_path)
+    run = launch.horovodrun(program, ranks=2, echo=False, seconds=900, start_seconds=600)
+    assert [run.output[f"rank {rank}"].partition(",")[0][-9:] for rank in range(2)] == ["140 steps"] * 2
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["digits.weights.h5", "minimal.py"]
+
+
+def test_the_warning_names_the_rank_and_the_call_that_are_missing(chapter_folder: Path) -> None:
+    impatient = {"HOROVOD_STALL_CHECK_TIME_SECONDS": "2", "HOROVOD_STALL_SHUTDOWN_TIME_SECONDS": "4"}
+    with pytest.raises(launch.WorkerFailed) as failure:
+        launch.horovodrun(chapter_folder / "hang.py", echo=False, seconds=900, start_seconds=600, environment=impatient)
+    assert "Missing ranks:\n0: [gradient]\n1: [accuracy]" in failure.value.run.output["rank 0"]
+
+
 # Equality with one process
 
 
@@ -48,7 +71,7 @@ def equality(request: pytest.FixtureRequest, chapter_folder: Path) -> dict:
 def test_the_ranks_together_equal_one_process(equality: dict, name: str) -> None:
     assert equality[name]["steps"] == 20
     assert equality[name]["from one process"] < checks.TOLERANCE < 0.01 < equality[name]["moved"]
-    assert equality[name]["between ranks"] == 0  # though they begin with seeds of their own
+    assert equality[name]["between ranks"] == 0  # though each begins with its own seed
 
 
 ONE_MODEL_MORE = """
@@ -111,7 +134,7 @@ def test_horovod_s_broadcast_callback_comes_after_the_first_step(resumed: dict, 
     assert checks.largest_difference(first, alone) > 1e-3
 
 
-def test_a_wrapped_optimizer_averages_nothing_in_a_loop_of_one_s_own(resumed: dict) -> None:
+def test_a_wrapped_optimizer_averages_nothing_in_a_custom_loop(resumed: dict) -> None:
     first, second = (arrays(weights) for weights in resumed["optimizer wrapped, tape not"]["of ranks"])
     assert checks.largest_difference(first, second) > 0.01
 
