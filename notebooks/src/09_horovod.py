@@ -12,7 +12,7 @@
 # **Goal.** Turn a serial program into a Horovod program in eight steps, prove that it trains the same model, and
 # notice which step somebody has forgotten.
 #
-# **Time.** 45 minutes to read, about a minute to run.
+# **Time.** 40 minutes to read, about a minute to run.
 #
 # **Before this.** [04 custom training loop](04_custom_training_loop.ipynb),
 # [06 collectives](06_collectives_and_ring_all_reduce.ipynb) and [07 multi-worker](07_multi_worker.ipynb).
@@ -64,10 +64,10 @@ print(data.describe(dataset))
 # GPUs its authors report about 88 % efficiency, against 50 %. A Horovod program is an ordinary program for *one* device
 # that is started several times, plus eight steps. This one needs Horovod, tf-keras and scikit-learn:
 
-# %% tags=["slide-code"]
+# %% tags=["slide-output"]
 programs.show(PROGRAMS / "minimal.py")
 
-# %% [markdown] tags=["slide-text", "slide-predict"]
+# %% [markdown]
 # Copy it into an empty folder and type
 #
 # ```
@@ -78,7 +78,7 @@ programs.show(PROGRAMS / "minimal.py")
 #
 # **Predict.** One process takes 280 steps. How many does each of two ranks take? Do both print the same loss?
 
-# %% tags=["varies", "slide-output"]
+# %% tags=["varies"]
 folder = tempfile.TemporaryDirectory()
 copy = Path(shutil.copy(PROGRAMS / "minimal.py", folder.name))
 with contextlib.chdir(folder.name):
@@ -86,7 +86,7 @@ with contextlib.chdir(folder.name):
 print(run.output["rank 0"], run.output["rank 1"], sep="\n")
 print("in the folder:", *sorted(path.name for path in copy.parent.iterdir()))
 
-# %% [markdown] tags=["slide-takeaway"]
+# %% [markdown]
 # Half of the steps, since each step takes 32 images *per rank*. The losses differ, because each rank prints that of its
 # own last batch; the weights are equal.
 #
@@ -130,7 +130,7 @@ team = len(ranks.view)
 ranks.view.push({"dataset": dataset})
 print(f"{team} ranks are waiting")
 
-# %% tags=["slide-output"]
+# %%
 # %%px
 import sys
 
@@ -294,11 +294,11 @@ flags = "-bind-to none -map-by slot -mca pml ob1 -mca btl ^openib"
 # The course's own settings of Open MPI must not help here.
 plain = {name: text for name, text in os.environ.items() if not name.startswith("OMPI_MCA")}
 for options in ("", flags):
-    print(f"$ mpirun -np 2 {options} python cores.py")
+    print(" ".join(["$ mpirun -np 2", *options.split(), "python cores.py"]))
     command = ["mpirun", "-np", "2", "--oversubscribe", *options.split(), sys.executable]
     program = PROGRAMS / "cores.py"
     run = subprocess.run([*command, program], env=plain, capture_output=True, text=True)
-    print(run.stdout or run.stderr)
+    print(run.stdout or run.stderr, end="")
 
 # %% [markdown] tags=["slide-takeaway"]
 # Open MPI binds each of two ranks to one core, and each of more to a socket. Then all threads of TensorFlow and of the
@@ -312,7 +312,7 @@ for options in ("", flags):
 # **Predict.** With 2 ranks, what fraction of the samples is seen in an epoch? And with 4?
 
 
-# %% tags=["slide-output"]
+# %%
 def numbers(feeding, rank, ranks, epoch, images=1280):
     """The samples that a rank trains on in an epoch."""
     if feeding == "partition":
@@ -393,9 +393,9 @@ for step, answer in answers.items():
 
 # %% tags=["varies", "slide-output"]
 figure, axes = plt.subplots(figsize=(7.2, 3))
-for number, step in enumerate(("nothing", "broadcast the variables", "wrap the tape")):
+for step in ("nothing", "broadcast the variables", "wrap the tape"):
     apart = answers[step]["last layer differs by"]
-    axes.plot(apart, label=f"forgotten: {step}", marker=draw.MARKERS[number], markevery=2)
+    axes.plot(apart, label=f"forgotten: {step}", markevery=2)
 axes.set(xlabel="step", ylabel="largest difference of\na weight between ranks")
 axes.set_xticks(range(0, 21, 4))
 figure.legend(loc="outside upper center", ncols=3)
@@ -456,7 +456,7 @@ for step, missing in ranks.view[asked][0]:
 # `train_serial_keras.py` uses `Model.fit`. Steps 1, 2, 7 and 8 are the same. `DistributedOptimizer` replaces the
 # wrapped tape, and callbacks do some of the rest. Here `hvd` is `horovod.tensorflow.keras`.
 
-# %% tags=["slide-output", "slide-continued"]
+# %%
 serial_keras, keras = PROGRAMS / "train_serial_keras.py", PROGRAMS / "train_keras.py"
 changed("make_optimizer", "callbacks", "begin", before=serial_keras, after=keras)
 
@@ -495,12 +495,12 @@ print(f"from a broadcast in time {late_by:.2f}")
 # 'ref'"). But an optimizer of Keras 3 has one method through which all gradients go, `apply`. And Horovod broadcasts
 # TensorFlow's variables, which are the `value` of Keras's.
 
-# %% tags=["slide-output"]
+# %%
 keras3 = PROGRAMS / "train_keras3.py"
 display(programs.show(keras3, "AveragingSGD", "average"))
 changed("begin", before=keras, after=keras3)
 
-# %% [markdown] tags=["slide-quiz"]
+# %% [markdown]
 # **Question.** In a custom loop you wrap the optimizer with `DistributedOptimizer`, but not the tape. What is averaged?
 #
 # 1. The gradients, as in <code>fit</code>.
@@ -538,10 +538,9 @@ options = measure_options.measured()
 # %% tags=["varies", "slide-output"]
 options = ranks.view["options"][0]
 for name, result in options["fusion"].items():
-    counts = f"{result['all-reduces']:>2} all-reduces, {result['bytes']:,} bytes in all"
-    print(f"{name:>9}: {counts}, {1e3 * result['seconds']:.2f} ms per step")
-calls = options["fusion"]["fused"]["all-reduces"]
-print(f"The gradients became ready in {calls} cycle{'s' * (calls > 1)}.")
+    calls = f"{result['all-reduces']} all-reduce{'s' * (result['all-reduces'] > 1)}"
+    seconds = result["seconds"]
+    print(f"{name}: {calls}, {result['bytes']:,} bytes, {1e3 * seconds:.2f} ms per step")
 
 # %% tags=["slide-output", "slide-continued"]
 for name, result in options["compression"].items():
@@ -560,7 +559,7 @@ for name, result in options["accumulation"].items():
 # Four accumulated batches of 16 equal a batch of 64, with its bytes. That needs `average_aggregated_gradients=True`;
 # without it the learning rate is in effect four times larger.
 
-# %% [markdown] tags=["slide-table"]
+# %% [markdown]
 # | option | what it does |
 # |---|---|
 # | `horovodrun --check-build` | lists what is compiled in |
