@@ -64,7 +64,7 @@ print(data.describe(dataset))
 # GPUs its authors report about 88 % efficiency, against 50 %. A Horovod program is an ordinary program for *one* device
 # that is started several times, plus eight steps. This one needs Horovod, tf-keras and scikit-learn:
 
-# %% tags=["slide-output"]
+# %%
 programs.show(PROGRAMS / "minimal.py")
 
 # %% [markdown]
@@ -242,7 +242,7 @@ display(programs.show(tape, "pin_device"), changed("make_optimizer", "step"))
 #
 # **Step 8, steps per epoch.** One pass through the data takes $1/N$ of the steps.
 
-# %% tags=["slide-output", "slide-continued"]
+# %%
 changed("begin", "save", "batches", "steps_per_epoch")
 
 # %% [markdown] tags=["slide-quiz"]
