@@ -177,21 +177,21 @@ for name, tensor in moved.items():
 #
 # A collective waits until *every* rank has made the call. Horovod matches the calls by their *names*, which it makes in
 # a `tf.function` from those of tensors and variables. If one rank skips a call, takes fewer steps, or has other names
-# because it alone has built a second model, the others wait. In `hang.py` rank 0 alone averages the accuracy; then both
-# average a gradient.
+# because it alone has built a second model, the others wait. In `hang.py` both average a gradient in each step, rank 0
+# alone also the accuracy.
 #
 # **Predict.** Which rank waits in which call?
 
 # %% tags=["varies", "slide-output"]
 display(programs.show(PROGRAMS / "hang.py"))
 stall = "HOROVOD_STALL_{}_TIME_SECONDS"
-impatient = {stall.format("CHECK"): "2", stall.format("SHUTDOWN"): "4"}
+impatient = {stall.format("CHECK"): "2", stall.format("SHUTDOWN"): "6"}
 print("$ horovodrun -np 2 --gloo python hang.py")
 try:
     launch.horovodrun(PROGRAMS / "hang.py", environment=impatient, echo=False)
 except launch.WorkerFailed as failed:
-    warning = failed.run.output["rank 0"].partition("Missing ranks:")[2]
-    print("… Missing ranks:", warning.partition("\n[")[0])
+    last = failed.run.output["rank 0"].rpartition("Missing ranks:")[2]
+    print("… Missing ranks:" + last.partition("\nTraceback")[0])
 
 # %% [markdown] tags=["slide-takeaway"]
 # Rank 0 is missing in `gradient`, since it waits in `accuracy`, where rank 1 is missing. Let all ranks average, and

@@ -49,10 +49,11 @@ def test_the_smallest_program_runs_alone_in_an_empty_folder(
 
 
 def test_the_warning_names_the_rank_and_the_call_that_are_missing(chapter_folder: Path) -> None:
-    impatient = {"HOROVOD_STALL_CHECK_TIME_SECONDS": "2", "HOROVOD_STALL_SHUTDOWN_TIME_SECONDS": "4"}
+    impatient = {"HOROVOD_STALL_CHECK_TIME_SECONDS": "2", "HOROVOD_STALL_SHUTDOWN_TIME_SECONDS": "10"}
     with pytest.raises(launch.WorkerFailed) as failure:
         launch.horovodrun(chapter_folder / "hang.py", echo=False, seconds=900, start_seconds=600, environment=impatient)
-    assert "Missing ranks:\n0: [gradient]\n1: [accuracy]" in failure.value.run.output["rank 0"]
+    last = failure.value.run.output["rank 0"].rpartition("Missing ranks:")[2].replace("!", "")
+    assert last.startswith("\n0: [gradient]\n1: [accuracy]\n")
 
 
 # Equality with one process

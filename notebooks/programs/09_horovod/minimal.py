@@ -1,4 +1,4 @@
-"""The smallest Horovod program. Start two ranks with `horovodrun -np 2 --gloo python minimal.py`."""
+"""The smallest Horovod program. Start it with `horovodrun -np 2 --gloo python minimal.py`."""
 
 import horovod.tensorflow as hvd
 import tensorflow as tf
