@@ -1,5 +1,6 @@
 """The programs of notebook 09: they equal one process, resume, and notice each step that is forgotten."""
 
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -32,28 +33,18 @@ def arrays(weights: list) -> list[np.ndarray]:
     return [np.array(one, np.float32) for one in weights]
 
 
-# The smallest program, and one that hangs
+# The smallest program
 
 
 def test_the_smallest_program_runs_alone_in_an_empty_folder(
     chapter_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    text = (chapter_folder / "minimal.py").read_text()
-    assert "distlab" not in text and sum(map(bool, text.splitlines())) <= 30
-    program = tmp_path / "minimal.py"
-    program.write_text(text)
+    program = shutil.copy(chapter_folder / "minimal.py", tmp_path)
+    assert "distlab" not in Path(program).read_text()
     monkeypatch.chdir(tmp_path)
     run = launch.horovodrun(program, ranks=2, echo=False, seconds=900, start_seconds=600)
-    assert [run.output[f"rank {rank}"].partition(",")[0][-9:] for rank in range(2)] == ["140 steps"] * 2
+    assert all("of 2: 140 steps" in run.output[f"rank {rank}"] for rank in range(2))
     assert sorted(file.name for file in tmp_path.iterdir()) == ["digits.weights.h5", "minimal.py"]
-
-
-def test_the_warning_names_the_rank_and_the_call_that_are_missing(chapter_folder: Path) -> None:
-    impatient = {"HOROVOD_STALL_CHECK_TIME_SECONDS": "2", "HOROVOD_STALL_SHUTDOWN_TIME_SECONDS": "10"}
-    with pytest.raises(launch.WorkerFailed) as failure:
-        launch.horovodrun(chapter_folder / "hang.py", echo=False, seconds=900, start_seconds=600, environment=impatient)
-    last = failure.value.run.output["rank 0"].rpartition("Missing ranks:")[2].replace("!", "")
-    assert last.startswith("\n0: [gradient]\n1: [accuracy]\n")
 
 
 # Equality with one process
