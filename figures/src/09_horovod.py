@@ -44,7 +44,7 @@ def rank_and_local_rank(folder: Path) -> None:
         left = (0.12, 3.68)[host]
         axes.add_patch(Rectangle((left, 0.62), 3.4, 2.05, fill=False, edgecolor=QUIET, linewidth=1.2))
         label(axes, (left, 2.8), f"host{host}", ha="left", fontweight="bold")
-        label(axes, (left + 3.4, 2.8), "the local rank picks the GPU", ha="right", fontsize=8)
+        label(axes, (left + 3.4, 2.8), "the local rank picks the GPU", ha="right", fontsize=9)
     described = []
     for place in places(HOSTS, SLOTS):
         lefts, width = boxes[place.cross_rank]
@@ -55,7 +55,7 @@ def rank_and_local_rank(folder: Path) -> None:
         described.append(f"Rank {place.rank} on host{place.cross_rank} has local rank and GPU {place.local_rank}.")
     text = f"hvd.size() = {HOSTS * SLOTS} processes in all      hvd.local_size() = {SLOTS} on this host\n"
     text += "Only rank 0, of all ranks, writes checkpoints; local rank 0 exists on every host."
-    label(axes, (3.6, 0.3), text, fontsize=8.5, linespacing=1.4)
+    label(axes, (3.6, 0.3), text, fontsize=9, linespacing=1.4)
     draw.save(
         figure,
         folder / "09_rank_and_local_rank.svg",
@@ -71,10 +71,10 @@ def processes_and_devices(folder: Path) -> None:
     for left, title in ((0.12, "one process for all devices"), (3.72, "one process per device")):
         label(axes, (left, 3.42), title, ha="left", fontweight="bold")
         axes.add_patch(Rectangle((left, 0.72), 3.36, 2.52, fill=False, edgecolor=QUIET, linewidth=1.2))
-        label(axes, (left + 0.08, 3.1), "host", ha="left", fontsize=8, color="#5A5A5A")
+        label(axes, (left + 0.08, 3.1), "host", ha="left", fontsize=9, color="#5A5A5A")
 
     lefts, width = row(DEVICES, 0.3, 3.3, 0.12)
-    label(axes, (1.8, 2.93), "gradients stay inside the process", fontsize=8)
+    label(axes, (1.8, 2.93), "gradients stay inside the process", fontsize=9)
     _process(axes, (0.24, 1.6), 3.12, "process: one memory")
     box(axes, (0.36, 1.72), 1.35, 0.62, "one Python\ninterpreter")
     box(axes, (1.89, 1.72), 1.35, 0.62, "one input\npipeline")
@@ -83,12 +83,12 @@ def processes_and_devices(folder: Path) -> None:
     lefts, width = row(DEVICES, 3.9, 6.9, 0.12)
     for device, left in enumerate(lefts):
         _process(axes, (left - 0.02, 1.6), width + 0.04, f"process {device}")
-        box(axes, (left + 0.05, 2.05), width - 0.1, 0.32, "Python", device, fontsize=8.5)
-        box(axes, (left + 0.05, 1.68), width - 0.1, 0.32, "input", device, fontsize=8.5)
+        box(axes, (left + 0.05, 2.05), width - 0.1, 0.32, "Python", device, fontsize=9)
+        box(axes, (left + 0.05, 1.68), width - 0.1, 0.32, "input", device, fontsize=9)
     for left in lefts[1:]:
         start, end = (left - 0.18, 2.86), (left + 0.06, 2.86)
         axes.annotate("", end, start, arrowprops={"arrowstyle": "<|-|>", "shrinkA": 0, "shrinkB": 0})
-    label(axes, (5.4, 3.02), "messages (NCCL, MPI, Gloo)", fontsize=8)
+    label(axes, (5.4, 3.02), "messages (NCCL, MPI, Gloo)", fontsize=9)
     _devices(axes, lefts, width)
 
     texts = (
@@ -96,7 +96,7 @@ def processes_and_devices(folder: Path) -> None:
         "Horovod: one memory per process;\ngoes on to other hosts unchanged",
     )
     for left, text in zip((0.12, 3.72), texts, strict=True):
-        label(axes, (left + 1.68, 0.38), text, fontsize=8.5, linespacing=1.3)
+        label(axes, (left + 1.68, 0.38), text, fontsize=9, linespacing=1.3)
     draw.save(
         figure,
         folder / "09_processes_and_devices.svg",
@@ -110,13 +110,13 @@ def processes_and_devices(folder: Path) -> None:
 
 def _process(axes: Axes, corner: tuple[float, float], width: float, title: str) -> None:
     axes.add_patch(Rectangle(corner, width, 1.15, fill=False, edgecolor=QUIET, linestyle="--", linewidth=1.1))
-    label(axes, (corner[0] + width / 2, corner[1] + 0.97), title, fontsize=8)
+    label(axes, (corner[0] + width / 2, corner[1] + 0.97), title, fontsize=9)
 
 
 def _devices(axes: Axes, lefts: list[float], width: float) -> None:
     for device, left in enumerate(lefts):
         arrow(axes, (left + width / 2, 1.6), (left + width / 2, 1.36))
-        box(axes, (left, 0.84), width, 0.52, f"device {device}\nreplica {device}", device, fontsize=8)
+        box(axes, (left, 0.84), width, 0.52, f"device {device}\nreplica {device}", device, fontsize=9)
 
 
 def main(folder: Path = FOLDER) -> None:

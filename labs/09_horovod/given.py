@@ -32,7 +32,7 @@ LINES = {
 CARDS = {
     "init": "hvd.init()",
     "pin by rank": 'tf.config.set_visible_devices(gpus[hvd.rank()], "GPU")',
-    "pin by local rank": 'tf.config.set_visible_devices(gpus[hvd.local_rank()], "GPU")',
+    "pin by local rank": 'tf.config.set_visible_devices(gpus[hvd.local_rank() % len(gpus)], "GPU")',
     "rate by size": "rate = rate * hvd.size()",
     "rate by local size": "rate = rate * hvd.local_size()",
     "wrap the tape": "tape = hvd.DistributedGradientTape(tape)",

@@ -224,7 +224,7 @@ def judged(seen: Observation, judge: Callable[[Observation], Verdict]) -> Verdic
 
 
 def judge_start(answer: Answer, generator: np.random.Generator) -> Verdict:
-    """Half of the points for each step: on two hosts with GPUs, then on two without."""
+    """Half of the points for each step: on two hosts with GPUs, with one GPU for each rank to see, and without."""
     observations = observations_of(answer.inside(observe.start))
     with_gpus, by_node = observations["with GPUs"], observations["by node"]
     without = observations["without GPUs"]
@@ -239,6 +239,11 @@ def judge_start(answer: Answer, generator: np.random.Generator) -> Verdict:
                 f"with 4 ranks that are dealt out to 2 hosts one by one, the ranks take the GPUs {taken}: two ranks of "
                 "a host the same one. Which number counts the ranks of a host?"
             )
+    one_each = observations["one each"]
+    if by_step[PIN].is_right and (one_each.cause or any(rank.gpus != [0] for rank in one_each.records(Started))):
+        by_step[PIN] = wrong(
+            "with --gpus-per-task=1 a rank sees one GPU, its own, and does not take it. How long is the list then?"
+        )
     if by_step[PIN].is_right and without.cause:
         by_step[PIN] = wrong(f"where there is no GPU at all, it raises {without.cause}")
     return parts(by_step)

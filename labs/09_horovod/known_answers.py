@@ -31,15 +31,17 @@ def answer(exercise, *changes):
 
 
 GPUS = 'tf.config.list_physical_devices("GPU")'
-PIN = '    if gpus:\n        tf.config.set_visible_devices(gpus[hvd.local_rank()], "GPU")\n'
+PLACE = "hvd.local_rank() % len(gpus)"
+PIN = f'    if gpus:\n        tf.config.set_visible_devices(gpus[{PLACE}], "GPU")\n'
 START = {
     "not pinned": (PIN, "", "every rank still sees all GPUs of its host."),
-    "pinned by rank": ("local_rank", "rank", "asks for a GPU that its host does not have:"),
+    "pinned by rank": (PLACE, "hvd.rank()", "asks for a GPU that its host does not have:"),
     "pinned by host": ("local_rank", "cross_rank", "take the GPUs [0, 0, 0, 1, 1, 1]"),
-    "by rank and GPUs": ("hvd.local_rank()", "hvd.rank() % len(gpus)", "dealt out to 2 hosts one by one"),
-    "first GPU for all": ("hvd.local_rank()", "0", "all ranks of a host take the same GPU."),
-    "fails without GPUs": ("if gpus", "if True", "where there is no GPU at all, it raises IndexError"),
-    "shows all": ("gpus[hvd.local_rank()]", "gpus", "a rank says that it needs several GPUs."),
+    "by rank and GPUs": (PLACE, "hvd.rank() % len(gpus)", "dealt out to 2 hosts one by one"),
+    "first GPU for all": (PLACE, "0", "all ranks of a host take the same GPU."),
+    "as many as ranks": (PLACE, "hvd.local_rank()", "with --gpus-per-task=1 a rank sees one GPU"),
+    "fails without GPUs": ("if gpus", "if True", "where there is no GPU at all, it raises ZeroDivisionError"),
+    "shows all": (f"gpus[{PLACE}]", "gpus", "a rank says that it needs several GPUs."),
     "every device": (GPUS, "tf.config.list_physical_devices()", "Which kind of device is the list made of?"),
     "without the type": (', "GPU")\n', ")\n", "of GPUs: then every other device is hidden, the CPU too."),
 }
@@ -142,9 +144,7 @@ ANSWERS.wrong_answers["start"].append(without_init)
 OWN = "    own = np.array_split(order, hvd.size())[hvd.rank()]\n"
 RIGHT = {
     "start": {
-        "with a slice": [
-            (PIN, '    tf.config.set_visible_devices(gpus[hvd.local_rank() : hvd.local_rank() + 1], "GPU")\n')
-        ]
+        "with a slice": [(PIN, '    tf.config.set_visible_devices((gpus[hvd.local_rank() :] or gpus)[:1], "GPU")\n')]
     },
     "feeding": {
         "in one piece": [

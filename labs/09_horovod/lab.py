@@ -14,7 +14,7 @@
 #
 # **Time.** 45 minutes.
 #
-# **Before this.** [Notebook 09](../../notebooks/09_horovod.ipynb), sections 1 to 3.
+# **Before this.** [Chapter 09](../../notebooks/09_horovod.ipynb), sections 1 to 5.
 #
 # **How it works.** Write each answer in the cell that says so, run it, and run the check below it: it says what is
 # wrong, with a hint. `make check LAB=09` does the same in a terminal. The checks need no Horovod: their `hvd` is a
@@ -110,10 +110,11 @@ lab.points("program")
 #
 # From here on you write functions. The calls of `hvd` do what they do in Horovod. Write what a rank does first: it
 # initialises Horovod, and lets TensorFlow see only one GPU, the rank's own (`tf.config.list_physical_devices`,
-# `tf.config.set_visible_devices`). There may be hosts without GPUs.
+# `tf.config.set_visible_devices`). There may be hosts without GPUs, and batch systems that show each rank only its own
+# GPU, as Slurm does with `--gpus-per-task=1`. (Memory growth is not asked for here.)
 #
-# Target: on two hosts with three ranks and three GPUs each, every rank has its own GPU; without GPUs nothing fails.
-# Half of the points for each step.
+# Target: on two hosts with three ranks and three GPUs each, every rank has its own GPU; with a list of one GPU each rank
+# takes that one; without GPUs nothing fails. Half of the points for each step.
 
 
 # %% nbgrader={"grade": false, "grade_id": "start", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -123,7 +124,7 @@ def start():
     hvd.init()
     gpus = tf.config.list_physical_devices("GPU")
     if gpus:
-        tf.config.set_visible_devices(gpus[hvd.local_rank()], "GPU")
+        tf.config.set_visible_devices(gpus[hvd.local_rank() % len(gpus)], "GPU")
     ### END SOLUTION
 
 
@@ -149,7 +150,7 @@ programs.show(PROGRAMS / "train_serial.py", "batches", "steps_per_epoch")
 #
 # - in an epoch no sample goes to two ranks, or twice to one rank; every batch of a rank has `options.batch` samples;
 #   the next epoch has another order;
-# - all ranks make the same number of steps: as many as there are full batches for all ranks together.
+# - all ranks take the same number of steps: as many as there are full batches for all ranks together.
 
 
 # %% nbgrader={"grade": false, "grade_id": "feeding", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -211,7 +212,7 @@ def make_optimizer(options):
     ### END SOLUTION
 
 
-@tf.function(autograph=False)  # it has no loop or condition that TensorFlow would have to translate
+@tf.function(autograph=False)  # there is no loop or condition to translate
 def step(state, images, labels):
     """Change the weights once; the loss before."""
     ### BEGIN SOLUTION

@@ -136,7 +136,7 @@ EPOCHS_DONE = 5
 
 
 def start(namespace: Mapping[str, Any]) -> dict[str, Plain]:
-    """Call `start()` on hosts with as many GPUs as ranks, by slot and by node, then on hosts without; gives Started."""
+    """Call `start()` where ranks see as many GPUs as there are, by slot and by node, one each, and none: Started."""
     import tensorflow as tf
 
     def on_hosts_with(count: int, by_node: bool = False) -> Plain:
@@ -179,6 +179,7 @@ def start(namespace: Mapping[str, Any]) -> dict[str, Plain]:
     return {
         "with GPUs": on_hosts_with(PER_HOST),
         "by node": on_hosts_with(2, by_node=True),
+        "one each": on_hosts_with(1),
         "without GPUs": on_hosts_with(0),
     }
 

@@ -174,4 +174,4 @@ def test_the_lab_s_functions_run_on_two_ranks_of_horovod(tmp_path: Path, broken:
     file.write_text(given.HEAD + text)
     command = [sys.executable, str(programs.FOLDER / "09_horovod/two_ranks.py"), str(file)]
     run = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, check=True)
-    assert said in run.stdout and "2 ranks made 20 steps" in run.stdout, run.stdout
+    assert said in run.stdout and "2 ranks took 20 steps" in run.stdout, run.stdout

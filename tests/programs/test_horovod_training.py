@@ -1,5 +1,6 @@
 """The programs of notebook 09: they equal one process, resume, and notice each step that is forgotten."""
 
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -32,6 +33,20 @@ def arrays(weights: list) -> list[np.ndarray]:
     return [np.array(one, np.float32) for one in weights]
 
 
+# The smallest program
+
+
+def test_the_smallest_program_runs_alone_in_an_empty_folder(
+    chapter_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = shutil.copy(chapter_folder / "minimal.py", tmp_path)
+    assert "distlab" not in Path(program).read_text()
+    monkeypatch.chdir(tmp_path)
+    run = launch.horovodrun(program, ranks=2, echo=False, seconds=900, start_seconds=600)
+    assert all("of 2: 140 steps" in run.output[f"rank {rank}"] for rank in range(2))
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["digits.weights.h5", "minimal.py"]
+
+
 # Equality with one process
 
 
@@ -48,7 +63,7 @@ def equality(request: pytest.FixtureRequest, chapter_folder: Path) -> dict:
 def test_the_ranks_together_equal_one_process(equality: dict, name: str) -> None:
     assert equality[name]["steps"] == 20
     assert equality[name]["from one process"] < checks.TOLERANCE < 0.01 < equality[name]["moved"]
-    assert equality[name]["between ranks"] == 0  # though they begin with seeds of their own
+    assert equality[name]["between ranks"] == 0  # though each begins with its own seed
 
 
 ONE_MODEL_MORE = """
@@ -111,7 +126,7 @@ def test_horovod_s_broadcast_callback_comes_after_the_first_step(resumed: dict, 
     assert checks.largest_difference(first, alone) > 1e-3
 
 
-def test_a_wrapped_optimizer_averages_nothing_in_a_loop_of_one_s_own(resumed: dict) -> None:
+def test_a_wrapped_optimizer_averages_nothing_in_a_custom_loop(resumed: dict) -> None:
     first, second = (arrays(weights) for weights in resumed["optimizer wrapped, tape not"]["of ranks"])
     assert checks.largest_difference(first, second) > 0.01
 

@@ -1,10 +1,9 @@
-"""What tensor fusion, compression, accumulation and Adasum do, as measured by a program of notebook 09."""
+"""What tensor fusion, compression and accumulation do, as measured by a program of notebook 09."""
 
 import os
 from pathlib import Path
 from unittest import mock
 
-import numpy as np
 import pytest
 
 from distlab import checks, launch
@@ -51,11 +50,3 @@ def test_accumulated_gradients_are_those_of_a_larger_batch_with_fewer_bytes(opti
     assert each["batches"] == accumulated["batches"] == 4 * large["batches"] == 32
     assert accumulated["bytes"] == large["bytes"] == each["bytes"] // 4 == 8 * 101_770 * 4
     assert accumulated["from 64, each"] < checks.TOLERANCE < 1e-3 < each["from 64, each"]
-
-
-@pytest.mark.parametrize(("degrees", "length"), [(0, 1.0), (60, 1.5 * np.cos(np.pi / 6)), (90, 2**0.5), (180, 0.0)])
-def test_adasum_averages_what_agrees_and_adds_what_does_not(options: dict, degrees: int, length: float) -> None:
-    found = options["Adasum"][str(degrees)]
-    assert np.linalg.norm(found["Adasum"]) == pytest.approx(length, abs=1e-6)
-    np.testing.assert_allclose(found["Adasum"], found["formula"], atol=1e-6)
-    assert np.linalg.norm(found["average"]) == pytest.approx(np.cos(np.deg2rad(degrees) / 2), abs=1e-6)

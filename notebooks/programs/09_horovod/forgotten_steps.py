@@ -1,4 +1,4 @@
-"""What becomes of the training when one step of the way to Horovod is forgotten, and how that is noticed.
+"""What happens to the training when one step of the way to Horovod is forgotten, and how to notice it.
 
 On a laptop, two ranks, over Gloo or over MPI:
 
@@ -9,7 +9,7 @@ Under Slurm, in a batch script or after `salloc --nodes=1 --ntasks=2`, on one ho
 
     srun --mpi=pmix python forgotten_steps.py --result result.json
 
-To forget a step is to leave a function of `train_serial.py` in its place in `train_tape.py`. Each run is then looked at
+To forget a step, a function of `train_serial.py` replaces that of `train_tape.py`. Each run is then looked at
 with the same questions, and `forgotten` says from the answers which steps are missing. Nothing is written but into a
 temporary folder.
 """
@@ -83,8 +83,9 @@ def writers(folders: list[Path]) -> list[int]:
 
 def forgotten(answers: dict) -> list[str]:
     """The steps that are missing in the run that gave these answers."""
+    scaled_rate = answers["rate for one rank"] * answers["ranks"]
     signs = {
-        "scale the learning rate": answers["rate"] < answers["rate for one rank"] * answers["ranks"] * 0.99,
+        "scale the learning rate": answers["rate"] < 0.99 * scaled_rate,
         "wrap the tape": answers["first changes differ by"] > TOLERANCE,
         "broadcast the variables": answers["first weights differ by"] > TOLERANCE,
         "checkpoint on rank 0": answers["writers"] != [0],

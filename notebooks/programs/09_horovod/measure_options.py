@@ -1,6 +1,6 @@
-"""What Horovod's options do: tensor fusion, fp16 compression, gradient accumulation, Adasum, each measured.
+"""What Horovod's options do: tensor fusion, fp16 compression, gradient accumulation, each measured.
 
-On a laptop, two ranks, over MPI (Adasum on processors needs MPI):
+On a laptop, two ranks, over MPI:
 
     mpirun -np 2 python measure_options.py --result result.json
     horovodrun -np 2 --mpi python measure_options.py --result result.json
@@ -120,24 +120,6 @@ def accumulation(batch: int, passes: int) -> dict[str, object]:
     return {**counts, "batches": 512 // batch, "weights": model.get_weights()}
 
 
-def adasum_of_two(first: np.ndarray, second: np.ndarray) -> np.ndarray:
-    """Adasum of two gradients: each without half of what the other has of it (Maleki et al., arXiv:2006.02924)."""
-    common = first @ second
-    return (1 - common / (2 * first @ first)) * first + (1 - common / (2 * second @ second)) * second
-
-
-def adasum(degrees: float) -> dict[str, list[float]]:
-    """Combine two vectors of length 1 at this angle, that of the even ranks and that of the odd ones."""
-    angle = np.deg2rad(degrees) * (np.arange(hvd.size()) % 2)
-    vectors = np.stack([np.cos(angle), np.sin(angle)], axis=1)
-    own = tf.constant(vectors[hvd.rank()], tf.float32)
-    return {
-        "Adasum": hvd.allreduce(own, op=hvd.Adasum, name=f"adasum_{degrees}").numpy().tolist(),
-        "average": hvd.allreduce(own, name=f"average_{degrees}").numpy().tolist(),
-        "formula": adasum_of_two(*vectors[:2]).tolist(),
-    }
-
-
 def measured() -> dict:
     """Everything, on all ranks; what rank 0 knows is the result. Horovod is initialised again, at the end as usual."""
     thresholds = {"fused": 128 * 2**20, "not fused": 0}
@@ -150,7 +132,6 @@ def measured() -> dict:
     weights = {name: training.pop("weights") for name, training in result["accumulation"].items()}
     for name, training in result["accumulation"].items():
         training["from 64, each"] = checks.largest_difference(weights[name], weights["64, each"])
-    result["Adasum"] = {str(degrees): adasum(degrees) for degrees in (0, 60, 90, 180)}
     start(with_timeline=False)
     return result
 

@@ -47,11 +47,11 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
 
 
 def pin_device() -> None:
-    """Let this process see one GPU only, that of its place on the host, or none where there is none."""
-    gpus = tf.config.list_physical_devices("GPU")
-    if gpus:
-        # A batch system may have shown each process its own GPU alone: then that is the one.
-        tf.config.set_visible_devices(gpus[hvd.local_rank() % len(gpus)], "GPU")
+    """Let this process see its own GPU only, and take memory only as it needs it."""
+    if gpus := tf.config.list_physical_devices("GPU"):
+        own = gpus[hvd.local_rank() % len(gpus)]  # with --gpus-per-task=1 a rank sees one only
+        tf.config.set_visible_devices(own, "GPU")
+        tf.config.experimental.set_memory_growth(own, True)
 
 
 def batches(options: argparse.Namespace, epoch: int) -> tf.data.Dataset:
@@ -103,7 +103,7 @@ def train(options: argparse.Namespace) -> dict:
     """Train; what is in the result, of this rank."""
     if options.folder and hvd.rank() == 0:
         saved_states.of_dataset(options.folder, options.dataset, resume=options.resume)
-    # As without any seed, each rank draws first weights of its own.
+    # As without any seed, each rank draws its own first weights.
     keras.utils.set_random_seed(options.seed + hvd.rank())
     model = make_model()
     loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)

@@ -48,11 +48,11 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
 
 
 def pin_device() -> None:
-    """Let this process see one GPU only, that of its place on the host, or none where there is none."""
-    gpus = tf.config.list_physical_devices("GPU")
-    if gpus:
-        # A batch system may have shown each process its own GPU alone: then that is the one.
-        tf.config.set_visible_devices(gpus[hvd.local_rank() % len(gpus)], "GPU")
+    """Let this process see its own GPU only, and take memory only as it needs it."""
+    if gpus := tf.config.list_physical_devices("GPU"):
+        own = gpus[hvd.local_rank() % len(gpus)]  # with --gpus-per-task=1 a rank sees one only
+        tf.config.set_visible_devices(own, "GPU")
+        tf.config.experimental.set_memory_growth(own, True)
 
 
 def batches(options: argparse.Namespace, epoch: int) -> tf.data.Dataset:
@@ -71,7 +71,7 @@ def steps_per_epoch(options: argparse.Namespace) -> int:
 class AveragingSGD(keras.optimizers.SGD):
     """SGD that applies the average of all ranks' gradients."""
 
-    def apply(self, grads: list[tf.Tensor], trainable_variables: list[keras.Variable] | None = None) -> None:
+    def apply(self, grads: list[tf.Tensor], trainable_variables: object = None) -> None:
         """Change the variables by the mean gradients of all ranks."""
         super().apply([hvd.allreduce(gradient) for gradient in grads], trainable_variables)
 
@@ -88,13 +88,14 @@ def begin(options: argparse.Namespace, model: keras.Model) -> int:
         newest = max(options.folder.glob("*.weights.h5"), default=None)
         newest = saved_states.weights(newest, options.folder, model)  # loads them, or older ones if they are damaged
         epochs_done = int(newest.name.split(".")[0])
+    variables = [*model.variables, *model.optimizer.variables]
     # TensorFlow's variables, which Keras 3 wraps.
-    broadcast_variables([variable.value for variable in model.variables + model.optimizer.variables], root_rank=0)
+    broadcast_variables([variable.value for variable in variables], root_rank=0)
     return broadcast_object(epochs_done, root_rank=0)
 
 
 def average(epoch: int, logs: dict[str, float]) -> None:
-    """Put the ranks' average in place of each metric."""
+    """Replace each metric by its average over the ranks."""
     for name in sorted(logs):
         logs[name] = float(hvd.allreduce(tf.constant(logs[name]), name=f"metric_{name}"))
 
@@ -124,7 +125,7 @@ def train(options: argparse.Namespace) -> dict:
     """Train; what is in the result, of this rank."""
     if options.folder and hvd.rank() == 0:
         saved_states.of_dataset(options.folder, options.dataset, resume=options.resume)
-    # As without any seed, each rank draws first weights of its own.
+    # As without any seed, each rank draws its own first weights.
     keras.utils.set_random_seed(options.seed + hvd.rank())
     model = make_model()
     loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)

@@ -1,4 +1,4 @@
-"""Train the lecture's network on one device, with a loop of one's own: where the Horovod program starts from.
+"""Train the lecture's network on one device in a custom loop: where the Horovod program starts from.
 
 On a laptop, or as a job of one task under Slurm:
 
@@ -67,7 +67,7 @@ def begin(options: argparse.Namespace, state: tf.train.Checkpoint) -> None:
         state.restore(newest).assert_existing_objects_matched()
 
 
-@tf.function(autograph=False)  # it has no loop or condition that TensorFlow would have to translate
+@tf.function(autograph=False)  # there is no loop or condition to translate
 def step(state: tf.train.Checkpoint, images: tf.Tensor, labels: tf.Tensor) -> tf.Tensor:
     """Change the weights once; the loss before."""
     with tf.GradientTape() as tape:

@@ -1,4 +1,4 @@
-"""Train the lecture's network with Horovod, with a loop of one's own: one process per device.
+"""Train the lecture's network with Horovod in a custom loop: one process per device.
 
 On a laptop, two ranks, over Gloo or over MPI:
 
@@ -39,8 +39,6 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--epochs", type=int, default=1)
     parser.add_argument("--learning-rate", type=float, default=0.02, help="for one rank; it is scaled")
     parser.add_argument("--seed", type=int, default=9)
-    feeding = "every rank owns a partition of each epoch, or draws from everything with a seed of its own"
-    parser.add_argument("--feeding", choices=["partition", "everything"], default="partition", help=feeding)
     parser.add_argument("--folder", type=Path, help="for checkpoints; without it nothing is saved")
     parser.add_argument("--resume", action="store_true", help="go on from the newest checkpoint in --folder")
     parser.add_argument("--result", type=Path, help="JSON file that rank 0 writes")
@@ -49,21 +47,19 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
 
 
 def pin_device() -> None:
-    """Let this process see one GPU only, that of its place on the host, or none where there is none."""
-    gpus = tf.config.list_physical_devices("GPU")
-    if gpus:
-        # A batch system may have shown each process its own GPU alone: then that is the one.
-        tf.config.set_visible_devices(gpus[hvd.local_rank() % len(gpus)], "GPU")
+    """Let this process see its own GPU only, and take memory only as it needs it."""
+    if gpus := tf.config.list_physical_devices("GPU"):
+        own = gpus[hvd.local_rank() % len(gpus)]  # with --gpus-per-task=1 a rank sees one only
+        tf.config.set_visible_devices(own, "GPU")
+        tf.config.experimental.set_memory_growth(own, True)
 
 
 def batches(options: argparse.Namespace, epoch: int) -> tf.data.Dataset:
     """Batches of (numbers, images, labels) of an epoch; their order is a function of seed and epoch."""
     images, labels = data.load(options.dataset).train
-    own_seed = [] if options.feeding == "partition" else [1 + hvd.rank()]
-    order = np.random.default_rng([options.seed, epoch, *own_seed]).permutation(options.images)
+    order = np.random.default_rng([options.seed, epoch]).permutation(options.images)
     samples = tf.data.Dataset.from_tensor_slices((order, images[order], labels[order]))
-    if options.feeding == "partition":
-        samples = samples.shard(hvd.size(), hvd.rank())
+    samples = samples.shard(hvd.size(), hvd.rank())
     return samples.batch(options.batch, drop_remainder=True).repeat()
 
 
@@ -87,7 +83,7 @@ def begin(options: argparse.Namespace, state: tf.train.Checkpoint) -> None:
     hvd.broadcast_variables(everything, root_rank=0)
 
 
-@tf.function(autograph=False)  # it has no loop or condition that TensorFlow would have to translate
+@tf.function(autograph=False)  # there is no loop or condition to translate
 def step(state: tf.train.Checkpoint, images: tf.Tensor, labels: tf.Tensor) -> tf.Tensor:
     """Change the weights once; the loss before."""
     with tf.GradientTape() as tape:
@@ -108,7 +104,7 @@ def train(options: argparse.Namespace) -> dict:
     """Train; what is in the result, of this rank."""
     if options.folder and hvd.rank() == 0:
         saved_states.of_dataset(options.folder, options.dataset, resume=options.resume)
-    # As without any seed, each rank draws first weights of its own.
+    # As without any seed, each rank draws its own first weights.
     tf.keras.utils.set_random_seed(options.seed + hvd.rank())
     model, optimizer = models.mlp(dropout=0.0), make_optimizer(options)
     optimizer.build(model.trainable_variables)

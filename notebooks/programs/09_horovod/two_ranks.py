@@ -56,7 +56,7 @@ def report(file: Path) -> str:
     forgotten = ", ".join(run["forgotten"]) or "nothing"
     return "\n".join(
         [
-            f"{run['ranks']} ranks made {run['steps']} steps and saw {run['seen']} of {run['images']} images",
+            f"{run['ranks']} ranks took {run['steps']} steps and saw {run['seen']} of {run['images']} images",
             f"last loss {run['last loss']:.3f}; weights of the ranks differ by {run['last weights differ by']:g}",
             f"forgotten: {forgotten}",
         ]

@@ -84,7 +84,9 @@ def prepare(options: argparse.Namespace) -> Processes:
         hvd.init()
         hold_cores(options.cores, hvd.local_rank())
         if gpus := tf.config.list_physical_devices("GPU"):
-            tf.config.set_visible_devices(gpus[hvd.local_rank() % len(gpus)], "GPU")
+            own = gpus[hvd.local_rank() % len(gpus)]
+            tf.config.set_visible_devices(own, "GPU")
+            tf.config.experimental.set_memory_growth(own, True)
 
         def all_reduce(array: np.ndarray) -> tf.Tensor:
             return hvd.allreduce(tf.constant(array), op=hvd.Sum, name=f"sum.{array.size}")

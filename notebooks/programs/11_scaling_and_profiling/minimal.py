@@ -23,8 +23,9 @@ hvd.init()
 tf.config.threading.set_intra_op_parallelism_threads(1)  # a rank computes on one core
 tf.config.threading.set_inter_op_parallelism_threads(1)
 if gpus := tf.config.list_physical_devices("GPU"):
-    tf.config.set_visible_devices(gpus[hvd.local_rank()], "GPU")
-    tf.config.experimental.set_memory_growth(gpus[hvd.local_rank()], True)
+    own = gpus[hvd.local_rank() % len(gpus)]
+    tf.config.set_visible_devices(own, "GPU")
+    tf.config.experimental.set_memory_growth(own, True)
 images = np.random.default_rng(hvd.rank()).random((5000 // hvd.size(), 28, 28, 1), np.float32)
 train = tf.data.Dataset.from_tensor_slices((images, np.arange(len(images)) % 10))
 layers = [tf.keras.layers.Conv2D(32, 3, activation="relu"), tf.keras.layers.MaxPooling2D()]

@@ -113,6 +113,10 @@ def main() -> None:
     """Build, train elastically and report."""
     options = parse()
     hvd.init()
+    if gpus := tf.config.list_physical_devices("GPU"):
+        own = gpus[hvd.local_rank() % len(gpus)]
+        tf.config.set_visible_devices(own, "GPU")
+        tf.config.experimental.set_memory_growth(own, True)
     tf.keras.utils.set_random_seed(SEED)
     model = models.mlp(dropout=0.0)
     tf.get_logger().setLevel("ERROR")  # else it finds every callback slow compared with steps as short as these

@@ -52,9 +52,10 @@ def pin_device() -> None:
     # Step 1, initialise.
     hvd.init()
     # Step 2, pin the device: the GPU of this process's place on the host; the others are hidden.
-    gpus = tf.config.list_physical_devices("GPU")
-    if gpus:
-        tf.config.set_visible_devices(gpus[hvd.local_rank() % len(gpus)], "GPU")
+    if gpus := tf.config.list_physical_devices("GPU"):
+        own = gpus[hvd.local_rank() % len(gpus)]
+        tf.config.set_visible_devices(own, "GPU")
+        tf.config.experimental.set_memory_growth(own, True)
 
 
 def train(options: argparse.Namespace) -> dict:

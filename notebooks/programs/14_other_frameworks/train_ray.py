@@ -67,7 +67,9 @@ def train_with_horovod(start: dict) -> tuple[list[float], list[np.ndarray]]:
 
     hvd.init()
     if gpus := tf.config.list_physical_devices("GPU"):
-        tf.config.set_visible_devices(gpus[hvd.local_rank() % len(gpus)], "GPU")
+        own = gpus[hvd.local_rank() % len(gpus)]
+        tf.config.set_visible_devices(own, "GPU")
+        tf.config.experimental.set_memory_growth(own, True)
     model = models.cnn(filters=16)
     if hvd.rank() == 0:
         model.set_weights(start["weights"])

@@ -138,6 +138,10 @@ def main() -> None:
     else:
         cluster_spec.check_mpi_of_srun(or_gloo=True)
     hvd.init()
+    if gpus := tf.config.list_physical_devices("GPU"):
+        own = gpus[hvd.local_rank() % len(gpus)]
+        tf.config.set_visible_devices(own, "GPU")
+        tf.config.experimental.set_memory_growth(own, True)
     step, alone, sizes = training_step(options)
     result = {"ranks": hvd.size(), "gradients": len(sizes), "gradient_bytes": sum(sizes), "batch": options.batch}
     result |= {"batches": options.batches, "alone": seconds(alone, options.repeats)}

@@ -52,6 +52,10 @@ def main() -> None:
     else:
         cluster_spec.check_mpi_of_srun(or_gloo=True)
     hvd.init()
+    if gpus := tf.config.list_physical_devices("GPU"):
+        own = gpus[hvd.local_rank() % len(gpus)]
+        tf.config.set_visible_devices(own, "GPU")
+        tf.config.experimental.set_memory_growth(own, True)
     model = tf.keras.Sequential(
         [
             tf.keras.layers.Input((network.INPUTS,)),

@@ -110,7 +110,9 @@ def _use_devices(threads: int | None) -> tuple[int, int]:
     import tensorflow as tf
 
     if gpus := tf.config.list_physical_devices("GPU"):
-        tf.config.set_visible_devices(gpus[hvd.local_rank() % len(gpus)], "GPU")
+        own = gpus[hvd.local_rank() % len(gpus)]
+        tf.config.set_visible_devices(own, "GPU")
+        tf.config.experimental.set_memory_growth(own, True)
     variable = os.environ.get("TF_NUM_INTRAOP_THREADS", "")
     if threads is None:
         threads = int(variable) if variable.isdigit() else max(1, devices.cores() // hvd.local_size())

@@ -1,0 +1,10 @@
+"""On which cores may each rank run? `mpirun -np 2 python cores.py`."""
+
+from mpi4py import MPI
+
+from distlab import devices
+
+ranks = MPI.COMM_WORLD
+cores = ranks.gather(devices.allowed_cores())
+if ranks.rank == 0:
+    print(*(f"rank {rank}: {own}" for rank, own in enumerate(cores)), sep=", ")
