@@ -1,7 +1,7 @@
 // The calculators of `draw.calculator`. Their formulas are those of the teaching library: tests compare the values.
 (() => {
   "use strict";
-  const INK = "#222222", QUIET = "#767676";
+  const INK = "#222222";
   const HATCHES = ["", "M-2 2L2 -2M0 8L8 0M6 10L10 6", "M2 0V8", "M0 2H8M2 0V8"];
 
   const range = (count) => [...Array(count).keys()];
@@ -25,10 +25,10 @@
 
   const allReduce = {
     inputs: {
-      ranks: { label: "Ranks", values: () => [...range(15).map((rank) => rank + 2), 24, 32, 48, 64, 96, 128, 256, 512, 1024], start: 16 },
+      ranks: { label: "Ranks", values: () => [...range(15).map((rank) => rank + 2), 24, 32, 48, 64, 128, 256, 512, 1024], start: 16 },
       bytes: { label: "Array n", values: () => decades(3, 22), text: inBytes, start: 1e6 },
       latency: { label: "Latency α", values: () => decades(-6, 7), text: inSeconds, start: 5e-6 },
-      bandwidth: { label: "Bandwidth 1/β", values: () => decades(7, 14), text: (value) => `${inBytes(value)}/s`, start: 1e9 },
+      bandwidth: { label: "Bandwidth", values: () => decades(7, 14), text: (value) => `${inBytes(value)}/s`, start: 1e9 },
     },
     calculate({ ranks: p, bytes: n, latency, bandwidth }) {
       const doublings = Math.floor(Math.log2(p)), core = 2 ** doublings, extra = core < p ? 1 : 0;
@@ -38,7 +38,9 @@
         ring: [2 * (p - 1), (2 * (p - 1)) / p],
         "halving-doubling": [2 * doublings + 2 * extra, (2 * (core - 1)) / core + 2 * extra],
       };
-      return Object.entries(algorithms).map(([name, [steps, factor]]) => ({ name, steps, factor, parts: [steps * latency, (factor * n) / bandwidth] }));
+      return Object.entries(algorithms).map(([name, [steps, factor]]) => (
+        { name, steps, factor, parts: [steps * latency, (factor * n) / bandwidth] }
+      ));
     },
     picture: (results) => ({
       keys: ["waiting (steps × α)", "moving bytes (× β)"],
@@ -49,9 +51,9 @@
     }),
     says(results, { ranks, bytes }) {
       const [best, next] = [...results].sort((one, other) => sum(one.parts) - sum(other.parts));
-      const isTie = sum(next.parts) < 1.0005 * sum(best.parts);
-      const waits = inPercent(best.parts[0] / sum(best.parts));
-      return `${inBytes(bytes)} on ${ranks} ranks: fastest ${isTie ? `are ${best.name} and ${next.name}` : `is ${best.name}`} with ${inSeconds(sum(best.parts))}, of which ${waits} is latency.`;
+      const isTie = sum(next.parts) < 1.0005 * sum(best.parts), waits = inPercent(best.parts[0] / sum(best.parts));
+      const names = isTie ? `fastest are ${best.name} and ${next.name}` : `fastest is ${best.name}`;
+      return `${inBytes(bytes)} on ${ranks} ranks: ${names} with ${inSeconds(sum(best.parts))}, of which ${waits} is latency.`;
     },
   };
 
@@ -62,10 +64,11 @@
       tensor: { label: "Tensor parallel", values: () => powers(8), start: 1 },
       pipeline: {
         label: "Pipeline stages",
-        values: ({ model }, { models: { [model]: [, layers] } }) => range(64).map((stage) => stage + 1).filter((stages) => layers % stages === 0),
+        values: ({ model }, { models: { [model]: [, layers] } }) =>
+          range(64).map((stage) => stage + 1).filter((stages) => layers % stages === 0),
         start: 1,
       },
-      replicas: { label: "Replicas (data)", values: () => powers(1024), start: 64 },
+      replicas: { label: "Replicas", values: () => powers(1024), start: 64 },
     },
     calculate({ model, tensor: t, pipeline, replicas }, { models: { [model]: [parameters, layers, h, a, s] } }) {
       const here = parameters / (t * pipeline);
@@ -78,7 +81,8 @@
       limit: device,
       most: Math.max(1.15 * device, Math.min(3 * device, ...results.slice(0, 1).map(sum))),
       rows: results.map((parts, zero) => ({
-        name: zero ? `ZeRO ${zero}` : "no ZeRO", parts, text: `${inBytes(sum(parts))}, ${sum(parts) <= device ? "fits" : "does not fit"}`,
+        name: zero ? `ZeRO ${zero}` : "no ZeRO", parts,
+        text: `${inBytes(sum(parts))}, ${sum(parts) <= device ? "fits" : "does not fit"}`,
       })),
     }),
     says(results, { tensor, pipeline, replicas, device }) {
@@ -95,7 +99,8 @@
       stages: { label: "Stages", values: () => range(7).map((stage) => stage + 2), start: 4 },
       microBatches: {
         label: "Micro-batches",
-        values: ({ schedule, stages }) => range(32).map((number) => number + 1).filter((number) => schedule !== "interleaved" || number % stages === 0),
+        values: ({ schedule, stages }) =>
+          range(32).map((place) => place + 1).filter((number) => schedule !== "interleaved" || number % stages === 0),
         start: 8,
       },
       chunks: { label: "Chunks per stage", values: ({ schedule }) => (schedule === "interleaved" ? [2, 3, 4] : [1]), start: 2 },
@@ -132,18 +137,21 @@
         });
       }
       const seconds = Math.max(...free);
-      const kept = works.filter(({ stage }) => stage === 0).reduce(
-        ([now, most], { isBackward }) => [now + (isBackward ? -1 : 1), Math.max(most, now + (isBackward ? 0 : 1))], [0, 0]);
-      return { works, seconds, bubble: 1 - sum(works.map(({ start, end }) => end - start)) / (p * seconds), kept: kept[1] / v };
+      const ofFirst = works.filter(({ stage }) => stage === 0).map(({ isBackward }) => (isBackward ? -1 : 1));
+      const kept = Math.max(...ofFirst.map((_, place) => sum(ofFirst.slice(0, place + 1)))) / v;
+      return { works, seconds, kept, bubble: 1 - sum(works.map(({ start, end }) => end - start)) / (p * seconds) };
     },
     says: ({ seconds, bubble, kept }, { schedule, stages, microBatches }) =>
       `${schedule} with ${microBatches} micro-batches on ${stages} stages takes ${rounded(seconds)} units of time, ` +
-      `${inPercent(bubble)} of them bubble. Stage 0 keeps the activations of ${kept === 1 ? "1 micro-batch" : `${rounded(kept)} micro-batches`}.`,
+      `${inPercent(bubble)} of them bubble. Micro-batches whose activations stage 0 keeps: at most ${rounded(kept)}.`,
   };
 
   const amdahl = {
     inputs: {
-      serial: { label: "Serial part", values: () => [0, ...decades(-3, 5), ...range(9).map((tenth) => (tenth + 1) / 20), ...range(5).map((tenth) => (tenth + 5) / 10)], text: inPercent, start: 0.05 },
+      serial: {
+        label: "Serial part", text: inPercent, start: 0.05,
+        values: () => [0, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.7, 0.9],
+      },
     },
     calculate: ({ serial }) => [1, 2, 4, 8, 16, 64, 256, 1024].map((devices) => {
       const parts = [serial, (1 - serial) / devices];
@@ -187,21 +195,24 @@
       drawn += words(name, 1, at, 'font-weight="bold"') + words(text, width - 1, at, 'text-anchor="end"');
       const ends = parts.map((_, part) => 1 + scale * Math.min(1.02 * most, sum(parts.slice(0, part + 1))));
       drawn += ends.map((end, part) => box(ends[part - 1] || 1, at + 5, end - (ends[part - 1] || 1), 17, fill(part))).join("");
-      if (sum(parts) > 1.02 * most) drawn += `<path d="M${width - 24} ${at + 25}l8 -23M${width - 18} ${at + 25}l8 -23" stroke="white" stroke-width="3"/>`;
+      if (sum(parts) > 1.02 * most) {
+        drawn += `<path d="M${width - 24} ${at + 25}l8 -23M${width - 18} ${at + 25}l8 -23" stroke="white" stroke-width="3"/>`;
+      }
     });
     const height = top + 44 * rows.length;
-    if (limit) drawn += `<path d="M${1 + scale * limit} ${top + 19}V${height - 2}" stroke="${INK}" stroke-width="2" stroke-dasharray="5 3"/>`;
+    const line = `stroke="${INK}" stroke-width="2" stroke-dasharray="5 3"`;
+    if (limit) drawn += `<path d="M${1 + scale * limit} ${top + 19}V${height - 2}" ${line}/>`;
     return [drawn, height];
   };
 
   const schedule = ({ works, seconds }, { stages, chunks }, width, id, { fills, lines }) => {
     const left = 56, scale = (width - left - 2) / seconds;
-    const number = ({ microBatch, start, end }, x, y) =>
-      (end - start) * scale > 8 + 7 * `${microBatch}`.length ? words(microBatch, x + ((end - start) * scale) / 2, y + 17, 'text-anchor="middle"') : "";
-    const passes = works.map((work) => {
-      const { stage, chunk, isBackward, start, end } = work, x = left + start * scale, y = 2 + 30 * stage;
-      const ground = isBackward ? `fill="url(#${id}-${stage})"` : `fill="${fills[stage]}" fill-opacity="${1 - (0.8 * chunk) / chunks}"`;
-      const text = number(work, x, y), wide = (end - start) * scale;
+    const passes = works.map(({ stage, chunk, isBackward, microBatch, start, end }) => {
+      const x = left + start * scale, y = 2 + 30 * stage, wide = (end - start) * scale;
+      const ground = isBackward
+        ? `fill="url(#${id}-${stage})"`
+        : `fill="${fills[stage]}" fill-opacity="${1 - (0.8 * chunk) / chunks}"`;
+      const text = wide > 8 + 7 * `${microBatch}`.length ? words(microBatch, x + wide / 2, y + 17, 'text-anchor="middle"') : "";
       const paper = text && isBackward ? box(x + wide / 2 - 9, y + 4, 18, 17, 'fill="white"') : "";
       return box(x, y, wide, 25, 'fill="white"') + box(x, y, wide, 25, `${ground} stroke="${lines[stage]}"`) + paper + text;
     });
@@ -220,8 +231,9 @@
     const field = (name, { label, isMenu }) =>
       `<div><label for="${id}-${name}"><span>${label}</span>${isMenu ? "" : '<b aria-hidden="true"></b>'}</label>` +
       `${isMenu ? "<select" : '<input type="range" min="0" step="1"'} id="${id}-${name}" name="${name}">${isMenu ? "</select>" : ""}</div>`;
+    const fields = Object.entries(calculator.inputs).map(([name, input]) => field(name, input));
     status.insertAdjacentHTML("beforebegin",
-      `<div class="controls" role="group" aria-label="Calculator">${Object.entries(calculator.inputs).map(([name, input]) => field(name, input)).join("")}</div><svg role="img"></svg>`);
+      `<div class="controls" role="group" aria-label="Calculator">${fields.join("")}</div><svg role="img"></svg>`);
     const svg = figure.querySelector("svg"), controls = figure.querySelector(".controls");
 
     // Each input gets the values that the others leave it, and keeps its own or the nearest.
@@ -251,7 +263,7 @@
       if (status.textContent !== says) status.textContent = says;
     };
     figure.calculate = (chosen) => calculator.calculate({ ...values, ...chosen }, data);
-    new ResizeObserver(() => { if (Number(svg.getAttribute("width")) !== Math.min(680, figure.clientWidth)) update(); }).observe(figure);
+    new ResizeObserver(() => Number(svg.getAttribute("width")) === Math.min(680, figure.clientWidth) || update()).observe(figure);
     update();
   };
 

@@ -13,7 +13,7 @@ from distlab.runtime.lookups import look_up
 
 CAPTIONS = {
     "all-reduce": "An all-reduce by four algorithms: its steps, each of which waits for α, and the bytes that follow "
-    "one another, n times a factor. A bar that is too long is cut.",
+    "one another, n times a factor; β is 1 divided by the bandwidth. A bar that is too long is cut.",
     "memory": "The memory of one device with Adam in mixed precision, without ZeRO and with its stages 1 to 3, which "
     "shard among the data-parallel replicas. The dashed line is what it has. A micro-batch is one sequence, and its "
     "activations are recomputed.",
@@ -27,7 +27,7 @@ SCRIPT = Path(__file__).with_suffix(".js")
 STYLE = """
 .distlab-calculator { margin: 0; max-width: 680px; }
 .distlab-calculator .controls {
-  display: grid; grid-template-columns: repeat(auto-fit, minmax(10rem, 1fr)); gap: .4rem 1.5rem;
+  display: grid; grid-template-columns: repeat(auto-fit, minmax(8.7rem, 1fr)); gap: .4rem 1.2rem;
 }
 .distlab-calculator .controls label { display: flex; justify-content: space-between; white-space: nowrap; }
 .distlab-calculator :is(input, select) { width: 100%; height: 1.8rem; margin: 0; font: inherit; }

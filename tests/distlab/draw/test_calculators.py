@@ -110,7 +110,6 @@ def test_a_calculator_is_used_by_keyboard_and_says_what_comes_out(page: Page) ->
     pipeline.get_by_role("slider", name="Stages").press("ArrowRight")
     status = pipeline.get_by_role("status")
     expect(status).to_contain_text("interleaved with 10 micro-batches on 5 stages")  # the multiple of 5 next to 8
-    expect(pipeline.get_by_role("slider", name="Micro-batches")).to_have_attribute("aria-valuetext", "10")
     expect(pipeline.get_by_role("img")).to_have_accessible_name(status.inner_text())
     violations = Axe().run(page, options={"resultTypes": ["violations"]}).response["violations"]
     assert [each["id"] for each in violations if each["impact"] in ("serious", "critical")] == []
