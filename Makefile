@@ -9,8 +9,9 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 unexport PYTHONPATH PYTHONHOME PYTHONSTARTUP
 
 .PHONY: $(shell sed -n 's/^\([a-z-]*\):.*/\1/p' Makefile)
-help:  ## list the targets
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | awk -F'\t' '{printf "  %-16s  %s\n", $$1, $$2}'
+help:  # a title, or a call and what it does
+	@sed -n 's/^##@ //p; s/^[a-z-]*:.*## /  make /p' $(firstword $(MAKEFILE_LIST)) | \
+		awk -F ' [|] ' '{printf(NF > 1 ? "%-32s  %s\n" : "\n%s\n", $$1, $$2)}'
 
 # What makes the environment: $(PYTHON), else the first that fits. The first of a name on PATH may not start, as with pyenv.
 PYTHONS := python3 python3.13 python3.12 python3.11 python
@@ -20,51 +21,52 @@ environment:
 		"$$python" -c '$(FITS)' 2> /dev/null && PYTHONPATH=src exec "$$python" -P -m course_tools.setup.environment; \
 	done; echo "The course needs Python 3.11, 3.12 or 3.13 (with bz2, ctypes, sqlite3, ssl and zlib) and found none;" \
 		"name one: make setup PYTHON=/path/to/python3.12"; exit 1
-setup: environment  ## make .venv with everything the course needs, or add what is missing
+##@ Study
+setup: environment  ## setup | make .venv with everything the course needs, or add what is missing
 	@exec $(BIN)/distlab setup
-horovod: environment  ## build and install Horovod again; for NVIDIA GPUs: make horovod GPU=nccl MPI=system CUDA=packages
-	@exec $(BIN)/distlab setup --retry $(if $(GPU),--gpu $(GPU)) $(if $(MPI),--mpi $(MPI)) $(if $(CUDA),--cuda $(CUDA))
-setup-frameworks: setup  ## add PyTorch, DeepSpeed and Ray in .venv-frameworks
-	@exec $(BIN)/distlab setup-frameworks
-
-doctor: setup  ## check this machine for the course and say how to fix what is missing
-	@exec $(BIN)/distlab doctor
-lab: setup  ## open JupyterLab on your own copy, in work/
+lab: setup  ## lab | open JupyterLab on your own copy, in work/
 	@exec $(BIN)/distlab lab
-progress: setup  ## show which chapters of your copy ran and which exercises are solved
-	@exec $(BIN)/distlab progress
-check: setup  ## check the exercises of a lab in the terminal: make check LAB=06
+check: setup  ## check LAB=06 | check the exercises of a lab in the terminal
 	@exec $(BIN)/distlab check $(LAB)
-execute: setup  ## run every notebook: make execute ONLY=03 DATASET=mnist EPOCHS=5 WORKERS=4
+progress: setup  ## progress | show which chapters of your copy ran and which exercises are solved
+	@exec $(BIN)/distlab progress
+doctor: setup  ## doctor | say what this machine has for the course, and how to fix what is missing
+	@exec $(BIN)/distlab doctor
+cluster: setup  ## cluster | start a Slurm cluster of three nodes on this machine (Linux)
+	@exec $(BIN)/distlab cluster up
+cluster-down: setup  ## cluster-down | end the cluster; nothing of it stays
+	@exec $(BIN)/distlab cluster down
+##@ Teach
+execute: setup  ## execute ONLY=03 WORKERS=4 | run notebooks; also with DATASET=mnist EPOCHS=5
 	@exec $(BIN)/distlab execute $(only) $(if $(DATASET),--dataset $(DATASET)) $(if $(EPOCHS),--epochs $(EPOCHS)) \
 		$(if $(WORKERS),--workers $(WORKERS))
-release: setup  ## write the labs to hand out to build/release, and the course folder for nbgrader
+release: setup  ## release ONLY=06 | write the labs to hand out to build/release, and nbgrader's folder
 	@exec $(BIN)/distlab release $(only)
-grade: setup  ## grade SUBMISSIONS/STUDENT/NN_topic/lab.ipynb: make grade SUBMISSIONS=folder
+grade: setup  ## grade SUBMISSIONS=folder | grade SUBMISSIONS/STUDENT/NN_topic/lab.ipynb
 	@exec $(BIN)/distlab grade $(if $(SUBMISSIONS),"$(SUBMISSIONS)") $(only) $(if $(WEAK),--weak)
-site: setup  ## write the course's site to build/site
+site: setup  ## site | write the course's site to build/site
 	@exec $(BIN)/distlab site
-slides: setup  ## write a deck of slides for each chapter to build/slides: make slides ONLY=03
+slides: setup  ## slides ONLY=03 | write a deck of slides for each chapter to build/slides
 	@exec $(BIN)/distlab slides $(only)
-html: setup  ## write HTML pages of the committed notebooks to build/html
+html: setup  ## html | write HTML pages of the committed notebooks to build/html
 	@exec $(BIN)/distlab pages
-cluster: setup  ## start a Slurm cluster of three nodes on this machine (Linux)
-	@exec $(BIN)/distlab cluster up
-cluster-down: setup  ## end the cluster; nothing of it stays
-	@exec $(BIN)/distlab cluster down
-
-notebooks: setup  ## write the notebooks with fresh outputs from notebooks/src, on an idle machine: make notebooks ONLY=03
-	@exec $(BIN)/distlab notebooks $(only)
-labs: setup  ## write the labs' notebooks from labs/NN_topic/lab.py: make labs ONLY=06
-	@exec $(BIN)/distlab labs $(only)
-figures: setup  ## draw every picture in figures/ again
-	@for script in figures/src/[0-9][0-9]_*.py; do $(BIN)/python "$$script" || exit 1; done
-test: setup  ## run all tests, in parallel
+##@ Maintain
+test: setup  ## test | run all tests, in parallel
 	@exec $(pytest) --durations 25
-test-fast: setup  ## run the quick tests, in less than a minute
+test-fast: setup  ## test-fast | run the quick tests, in less than a minute
 	@exec $(pytest) -m "not slow"
-bench: setup  ## measure everything that has a goal; writes build/bench.json and a page: make bench ONLY=training
+notebooks: setup  ## notebooks ONLY=03 | run notebooks/src on an idle machine, and write the notebooks
+	@exec $(BIN)/distlab notebooks $(only)
+labs: setup  ## labs ONLY=06 | write the labs' notebooks from labs/NN_topic/lab.py
+	@exec $(BIN)/distlab labs $(only)
+figures: setup  ## figures | draw every picture in figures/ again
+	@for script in figures/src/[0-9][0-9]_*.py; do $(BIN)/python "$$script" || exit 1; done
+bench: setup  ## bench ONLY=training | measure what has a goal; writes build/bench.json and a page
 	@exec $(BIN)/distlab bench $(only)
+horovod: environment  ## horovod GPU=nccl | build Horovod again, here for NVIDIA GPUs; also MPI=system CUDA=packages
+	@exec $(BIN)/distlab setup --retry $(if $(GPU),--gpu $(GPU)) $(if $(MPI),--mpi $(MPI)) $(if $(CUDA),--cuda $(CUDA))
+setup-frameworks: setup  ## setup-frameworks | add PyTorch, DeepSpeed and Ray in .venv-frameworks
+	@exec $(BIN)/distlab setup-frameworks
 map: setup
 	@exec $(BIN)/distlab map
 support-table: setup
@@ -75,7 +77,7 @@ record-cluster: setup
 	@exec $(BIN)/distlab record-cluster
 
 compile = $(BIN)/uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes --no-emit-index-url
-lock: setup  ## choose the newest versions that pyproject.toml allows and write requirements.lock
+lock: setup  ## lock | choose the newest versions that pyproject.toml allows and write requirements.lock
 	@$(compile) --all-extras --custom-compile-command "make lock" --output-file requirements.lock pyproject.toml
 lock-frameworks: setup
 	@for part in torch deepspeed ray mxnet; do \
@@ -83,6 +85,6 @@ lock-frameworks: setup
 		echo torch | $(compile) --custom-compile-command "make lock-frameworks" --excludes /dev/stdin $$course \
 			--output-file notebooks/programs/14_other_frameworks/$$part.lock notebooks/programs/14_other_frameworks/$$part.in || exit 1; course=; \
 	done
-clean:  ## remove what the targets made, including .venv and the other environments, but no grades and no release
+clean:  ## clean | remove what the targets made, also .venv, but no grades and no release
 	@[ ! -d build ] || find build -mindepth 1 -maxdepth 1 ! -name 'grades*' ! -name release -exec rm -rf {} +
 	@rm -rf .venv .venv-frameworks .venv-mxnet .pytest_cache .ruff_cache .mypy_cache .import_linter_cache .hypothesis src/*.egg-info

@@ -269,8 +269,7 @@ for model in ("GPT-3", "PaLM"):
 # | replica | one copy of the model; usually one per device |
 # | per-replica, global batch size | images per step of one replica, or of all |
 # | all-reduce | every rank contributes an array and gets the sum of all |
-
-# %% [markdown]
+#
 # **Question.** You double the replicas and keep the per-replica batch size. What else changes?
 #
 # 1. Nothing but the speed.
@@ -352,6 +351,12 @@ for batch_size in (64, 4096):
 #
 # All of them pay for **synchronisation** (waiting for each other), **communication** (sending data) and **load
 # imbalance** (unequal parts).
+#
+# Divide a model yourself: ZeRO 1 shards the optimizer's state, ZeRO 2 also the gradients, and ZeRO 3 also the
+# parameters. On how few devices of 80 GB does GPT-3 fit?
+
+# %%
+draw.calculator("memory")
 
 # %% [markdown] tags=["slide-formula"]
 # ## Computing against communicating

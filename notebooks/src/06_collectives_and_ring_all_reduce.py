@@ -384,15 +384,13 @@ figure.legend(*panels[0].get_legend_handles_labels(), loc="outside upper center"
 draw.show(figure, "Time of four all-reduces by array size on 16 and 12 ranks, by formula.")
 
 # %%
-of_12 = {name: costs.all_reduce(name, 12, sizes).seconds(5e-6, 1e-9) for name in NAMES}
-crossover = sizes[of_12["ring"] < of_12["halving_doubling"]][0]
-print(f"12 ranks: the ring beats halving-doubling from {crossover / 1e3:.0f} kB on")
+draw.calculator("all-reduce")
 
 # %% [markdown] tags=["slide-takeaway"]
 # Small arrays want few steps: tree and halving-doubling win. Large arrays want few bytes: ring and halving-doubling
 # win. In this model halving-doubling is fastest for $2^k$ ranks, from 4 on; with other numbers it must first pair off
-# the ranks beyond $2^k$, and the ring wins for large arrays. Libraries still use rings, because in a real network
-# distant partners share cables.
+# the ranks beyond $2^k$, and the ring wins for large arrays: set the calculator to 12 ranks and find the size where it
+# does. Libraries still use rings, because in a real network distant partners share cables.
 #
 # **Predict.** One of the 8 links of a ring is 10 times slower: how much slower is the all-reduce? And if a *rank* is
 # slow, a **straggler**: each computes for 1,000 µs, rank 2 at half the speed, before they all-reduce 400 kB?

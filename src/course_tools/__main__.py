@@ -12,62 +12,27 @@ from cyclopts import App, CycloptsError, Group, Parameter
 from distlab.runtime.errors import PlainError
 
 COMMANDS: Mapping[str, Mapping[str, tuple[str, str]]] = {
-    "This machine": {
-        "setup": ("course_tools.setup.horovod:set_up", "Prepare this Python environment: start-up file, Horovod."),
-        "setup-frameworks": (
-            "course_tools.setup.other_frameworks:set_up",
-            "Install other frameworks into their own environments.",
-        ),
-        "doctor": (
-            "course_tools.setup.doctor:print_findings",
-            "Say what this machine has for the course and how to fix the rest.",
-        ),
-    },
-    "For students": {
+    "Study": {
         "lab": (
             "course_tools.jupyterlab_server:open_lab",
-            "Open JupyterLab on your own copy of the notebooks and labs.",
+            "Open JupyterLab on your own copy of the notebooks and labs.\n\nExample: `distlab lab --fresh 06`",
+        ),
+        "check": (
+            "course_tools.grading.grade_class:check",
+            "Check the exercises of a lab in your working copy.\n\nExample: `distlab check 06`",
         ),
         "progress": (
             "course_tools.student_progress:print_progress",
-            "Show which chapters of your copy ran and which exercises are solved.",
+            "Show which chapters of your copy ran and which exercises are solved.\n\nExample: `distlab progress`",
         ),
-        "check": ("course_tools.grading.grade_class:check", "Check the exercises of a lab in your working copy."),
-    },
-    "For instructors": {
-        "execute": (
-            "course_tools.execute:execute",
-            "Run the notebooks without a browser; write pages and a report.\n\n"
-            "Exit status: 0 when every notebook ran or was skipped for a reason that is given, 1 when one failed or "
-            "results could not be written, 2 for a wrong option, 130 when the run was interrupted, 143 after SIGTERM.",
+        "doctor": (
+            "course_tools.setup.doctor:print_findings",
+            "Say what this machine has for the course and how to fix the rest.\n\nExample: `distlab doctor`",
         ),
-        "release": ("course_tools.lab_sources:write_release", "Write the labs to hand out to build/release."),
-        "grade": (
-            "course_tools.grading.grade_class:grade",
-            "Grade SUBMISSIONS/STUDENT/NN_topic/lab.ipynb; writes build/grades.",
-        ),
-        "quiz": (
-            "distlab.quizzes.quiz:print_quiz",
-            "Print questions on chapters. The numbers depend on the seed; the answers are computed.",
-        ),
-        "site": (
-            "course_tools.site.build:write_site",
-            "Write the course's site to build/site.\n\n"
-            "Exit status: 0, or 1 when the site was written and something in it is wrong, such as a link.",
-        ),
-        "slides": (
-            "course_tools.slides.build:write_slides",
-            "Write a deck of slides for each chapter to build/slides.",
-        ),
-        "pages": (
-            "course_tools.html_pages:write_pages",
-            "Write HTML pages of the committed notebooks, as they are, to build/html.",
-        ),
-    },
-    "Your programs and your cluster": {
         "launch": (
             "distlab.launch.by_name:launch",
-            "Run a program as several processes: launch PROGRAM -- ITS ARGUMENTS.",
+            "Run a program as several processes: launch PROGRAM -- ITS ARGUMENTS.\n\n"
+            "Example: `distlab launch train.py --workers 4 -- --epochs 3`",
         ),
         "predict": (
             "distlab.costs.printed:print_prediction",
@@ -81,7 +46,7 @@ COMMANDS: Mapping[str, Mapping[str, tuple[str, str]]] = {
             '    name = "convolution 1"                latency = 9.6e-6\n'
             "    parameters = 9408                     gigabits_per_second = 100\n"
             "    flops = 236e6\n\n"
-            "    distlab predict --model network.toml --hardware machine.toml --ranks 1..64",
+            "Example: `distlab predict --model network.toml --hardware machine.toml --ranks 1..64`",
         ),
         "measure": (
             "distlab.costs.measured.measure:measure_cluster",
@@ -94,26 +59,80 @@ COMMANDS: Mapping[str, Mapping[str, tuple[str, str]]] = {
             "Then: distlab predict --measured two.json --ranks 1..1024",
         ),
     },
-    "For authors": {
+    "Teach": {
+        "execute": (
+            "course_tools.execute:execute",
+            "Run the notebooks without a browser; write pages and a report.\n\n"
+            "Example: `distlab execute --only 03 --workers 4`\n\n"
+            "Exit status: 0 when every notebook ran or was skipped for a reason that is given, 1 when one failed or "
+            "results could not be written, 2 for a wrong option, 130 when the run was interrupted, 143 after SIGTERM.",
+        ),
+        "release": (
+            "course_tools.lab_sources:write_release",
+            "Write the labs to hand out to build/release.\n\nExample: `distlab release --only 06,07`",
+        ),
+        "grade": (
+            "course_tools.grading.grade_class:grade",
+            "Grade SUBMISSIONS/STUDENT/NN_topic/lab.ipynb; writes build/grades.\n\n"
+            "Example: `distlab grade submissions --only 06`",
+        ),
+        "quiz": (
+            "distlab.quizzes.quiz:print_quiz",
+            "Print questions on chapters. The numbers depend on the seed; the answers are computed.\n\n"
+            "Example: `distlab quiz 06 07 --seed 2`",
+        ),
+        "site": (
+            "course_tools.site.build:write_site",
+            "Write the course's site to build/site.\n\nExample: `distlab site --no-solutions`\n\n"
+            "Exit status: 0, or 1 when the site was written and something in it is wrong, such as a link.",
+        ),
+        "slides": (
+            "course_tools.slides.build:write_slides",
+            "Write a deck of slides for each chapter to build/slides.\n\nExample: `distlab slides --only 03`",
+        ),
+        "pages": (
+            "course_tools.html_pages:write_pages",
+            "Write HTML pages of the committed notebooks, as they are, to build/html.\n\nExample: `distlab pages`",
+        ),
+    },
+    "Maintain": {
+        "setup": (
+            "course_tools.setup.horovod:set_up",
+            "Prepare this Python environment: start-up file, Horovod.\n\nExample: `distlab setup --retry`",
+        ),
+        "setup-frameworks": (
+            "course_tools.setup.other_frameworks:set_up",
+            "Install other frameworks into their own environments.\n\nExample: `distlab setup-frameworks torch`",
+        ),
         "notebooks": (
             "course_tools.recording:write_notebooks",
-            "Write the notebooks with outputs from their text sources.",
+            "Write the notebooks with outputs from their text sources.\n\nExample: `distlab notebooks --only 03`",
         ),
-        "labs": ("course_tools.lab_sources:write_labs", "Write the labs' notebooks from their text sources."),
+        "labs": (
+            "course_tools.lab_sources:write_labs",
+            "Write the labs' notebooks from their text sources.\n\nExample: `distlab labs --only 06`",
+        ),
         "record-cluster": (
             "course_tools.recording:record_cluster",
-            "Run notebook 15 on the cluster that runs, and record it.",
+            "Run notebook 15 on the cluster that runs, and record it.\n\nExample: `distlab record-cluster`",
         ),
-        "map": ("course_tools.course_map:write", "Write the tables of the README and docs, and docs/commands.md."),
+        "map": (
+            "course_tools.course_map:write",
+            "Write the tables of the README and docs, and docs/commands.md.\n\nExample: `distlab map`",
+        ),
         "bench": (
             "course_tools.bench.parts:bench",
-            "Measure the course; writes build/bench.json and build/bench.html.",
+            "Measure the course; writes build/bench.json and build/bench.html.\n\n"
+            "Example: `distlab bench --only training`",
         ),
     },
 }
 CLUSTER: Mapping[str, tuple[str, str]] = {
     "up": ("distlab.cluster.terminal:start", "Start it."),
-    "run": ("distlab.cluster.terminal:run", "Run a command on its login node: run -- COMMAND."),
+    "run": (
+        "distlab.cluster.terminal:run",
+        "Run a command on its login node: run -- COMMAND.\n\nExample: `distlab cluster run -- sinfo`",
+    ),
     "status": ("distlab.cluster.terminal:show", "Show its nodes, links and jobs."),
     "link": ("distlab.cluster.terminal:link", "Limit, cut or restore the link of a node."),
     "down": ("distlab.cluster.terminal:end", "End it with every job; nothing of it stays."),
@@ -131,7 +150,11 @@ groups = {title: Group.create_ordered(title) for title in COMMANDS}
 for title, commands in COMMANDS.items():
     for name, (function, sentence) in commands.items():
         app.command(function, name=name, help=sentence, group=groups[title])
-cluster = App(name="cluster", help="A Slurm cluster on this machine.", group=groups["Your programs and your cluster"])
+cluster = App(
+    name="cluster",
+    help="A Slurm cluster on this machine.\n\nExample: `distlab cluster up`",
+    group=groups["Study"],
+)
 app.command(cluster)
 for name, (function, sentence) in CLUSTER.items():
     cluster.command(function, name=name, help=sentence)

@@ -1,5 +1,6 @@
 """JupyterLab on a student's working copy, as `make lab` starts it."""
 
+import logging
 import os
 import sys
 from pathlib import Path
@@ -11,8 +12,14 @@ from course_tools import user_folders, working_copy
 from distlab.runtime import environment
 
 SETTINGS_OF_STUDENTS = Path(__file__).with_name("jupyterlab")
-"""JupyterLab's for `make lab`: no buttons of nbgrader or nbdime, no news, whole file names, described figures, and the
-times at which cells ran, for `progress`."""
+"""JupyterLab's for `make lab`: no buttons of nbgrader, nbdime, ipyparallel or jupytext, no news, whole file names,
+described figures, tabs with the names of labs, and the times at which cells ran, for `progress`."""
+
+START = "/lab/tree/notebooks/00_start_here.ipynb"
+OF_TEACHERS = ("nbdime", "ipyparallel", "jupyterlab_jupytext")
+OF_NBGRADER = ("formgrader", "validate_assignment", "assignment_list", "course_list")
+NOT_STARTED = dict.fromkeys([*OF_TEACHERS, *(f"nbgrader.server_extensions.{name}" for name in OF_NBGRADER)], False)
+"""Extensions of the server, which would take seconds to start and say much in the terminal."""
 
 NOT_LISTED = ["docs", "figures", "Makefile", "__pycache__", "*.pyc", "*~"]
 """What the file browser leaves out: chapters link to the documents and figures, and nobody works in those folders; the
@@ -27,6 +34,16 @@ _NOT_HANDED_ON = (
     "JUPYTER_CONFIG_PATH",
 )
 _PROXIES = [name for each in ("all_proxy", "http_proxy", "https_proxy") for name in (each, each.upper())]
+
+
+class AddressAlone(logging.Filter):
+    """Of what JupyterLab says when it has started, the address."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Change such a record; every other one is said as it is."""
+        if "URLs" in str(record.msg):
+            record.msg = f"JupyterLab (Ctrl-C twice ends it) is open at {record.msg.split()[-1]}"
+        return True
 
 
 def open_lab(*, fresh: str | None = None, copy_only: bool = False) -> int:
@@ -65,7 +82,12 @@ def replace_this_process(copy: Path) -> NoReturn:
     """Become a JupyterLab of the working copy `copy`, an absolute path."""
     command = [str(Path(sys.prefix) / "bin" / "jupyter"), "lab", "--ServerApp.ip=127.0.0.1"]
     command += [f"--ServerApp.root_dir={copy}", f"--LabApp.app_settings_dir={SETTINGS_OF_STUDENTS}"]
-    command += [f"--ContentsManager.hide_globs={NOT_LISTED!r}", "--LabApp.default_url=/lab"]
+    command += [f"--ContentsManager.hide_globs={NOT_LISTED!r}", f"--LabApp.default_url={START}"]
+    command += [f"--ServerApp.jpserver_extensions={NOT_STARTED}", "--KernelManager.transport_encryption=auto"]
+    filters = {"address": {"()": f"{__name__}.{AddressAlone.__name__}"}}
+    logged = {"filters": filters, "handlers": {"console": {"filters": ["address"]}}}
+    command += [f"--ServerApp.logging_config={logged}", "--ServerApp.log_format=%(message)s"]
+    command += ["--log-level=CRITICAL", "--LabApp.log_level=CRITICAL"]
     command += [f"--LabApp.extra_labextensions_path={SETTINGS_OF_STUDENTS / 'extensions'}"]
     command += ["--allow-root"] if os.geteuid() == 0 else []
     if sys.platform == "linux" and not any(os.environ.get(name) for name in SCREENS):
@@ -73,7 +95,7 @@ def replace_this_process(copy: Path) -> NoReturn:
     # JupyterLab does not start with a proxy of SOCKS, although it asks nobody outside.
     for name in [*_NOT_HANDED_ON, *(name for name in _PROXIES if os.environ.get(name, "").startswith("socks"))]:
         os.environ.pop(name, None)
-    os.execv(command[0], [*command, str(copy / "notebooks" / "00_start_here.ipynb")])
+    os.execv(command[0], command)
 
 
 def _leave_out_settings_of_others(copy: Path) -> None:
@@ -101,5 +123,5 @@ def running_on(copy: Path) -> str | None:
 
     for server in list_running_servers():
         if Path(server["root_dir"]).resolve() == copy.resolve():
-            return f"{server['url']}lab?token={server['token']}"
+            return f"{server['url'].rstrip('/')}{START}?token={server['token']}"
     return None

@@ -193,6 +193,7 @@ def test_a_wrong_answer_gets_a_hint_and_a_picture_and_the_right_one_passes(
     open_notebook: Callable[[str], LabWindow],
 ) -> None:
     window = open_notebook(LAB)
+    expect(window.page.locator(".lm-TabBar-tab[data-lab='Lab 06']")).to_have_count(1)
     for text in ("labs.open(", "async def one_step("):
         window.run(window.cell(text))
     answer, check = window.cell("async def reduce_scatter("), window.cell('lab.check("reduce_scatter")')

@@ -1,5 +1,6 @@
 """The glossary: its form, its chapters, and the links to it from the first uses of its terms."""
 
+import re
 from pathlib import Path
 
 import nbformat
@@ -19,6 +20,8 @@ def test_the_terms_are_in_order_and_the_chapter_of_each_has_it(root: Path) -> No
     assert page.read_text().count("<a id=") == len(entries) >= 60, "an entry has another form than the others"
     terms = [entry.term.lower() for entry in entries]
     assert terms == sorted(terms)
+    letters = re.findall(r"(?m)^## (.)$", page.read_text())
+    assert letters == sorted({term[0].upper() for term in terms} - {"1"})
     assert len({entry.anchor for entry in entries}) == len(entries)
     texts = {
         source.stem: text_of(notebooks.convert_plainly(source, source.stem[:2]))

@@ -19,6 +19,8 @@ from distlab.runtime import processes
 from distlab.runtime.other_mpi import other_mpi_fix
 
 SECONDS = 300
+# The states of what the course does not need, and which is simply not there.
+ABSENT = ("not on this machine", "is not installed")
 GIB_NEEDED = 4
 VERSIONS = """
 import distlab, tensorflow as tf
@@ -54,7 +56,7 @@ def print_findings(*, json: bool = False) -> int:
     rows = examine()
     answer = {"can_run": can_run(rows), "rows": [row._asdict() for row in rows]}
     print(dumps(answer, indent=2) if json else table(rows))
-    return 0 if can_run(rows) else 1
+    return not can_run(rows)
 
 
 def examine() -> list[Finding]:
@@ -77,17 +79,19 @@ def can_run(rows: list[Finding]) -> bool:
 
 
 def table(rows: list[Finding]) -> str:
-    """The rows as aligned text, the fix below each line that is not ok, and a verdict."""
-    width = max(len(row.item) for row in rows)
-    lines = []
-    for row in rows:
-        mark = "ok" if row.ok else "missing" if row.needed else "optional"
-        lines.append(f"{row.item:<{width}}  {mark:<8}  {row.state}")
-        lines += [] if row.ok else [f"{'':<{width}}  fix:      {row.fix}"]
+    """A verdict, the rows with the fix below each that is not ok, and in one line what is absent and not needed."""
     lacking = " and ".join(row.item for row in rows if row.item in ("MPI", "Horovod") and not row.ok)
     but = f", but not the chapters with {lacking}" if lacking else ""
-    verdict = f"can run here{but}" if can_run(rows) else "cannot run here yet: fix the lines above"
-    return "\n".join([*lines, "", f"The course {verdict}."])
+    verdict = f"can run here{but}" if can_run(rows) else "cannot run here yet: fix the lines below"
+    absent = {row.item.split(": ")[-1]: row for row in rows if row.state.endswith(ABSENT)}
+    lines = [f"The course {verdict}.", ""]
+    for row in rows:
+        if row not in absent.values():
+            fix = "" if row.ok else f"\n{'fix:':>25}     {row.fix}"
+            lines.append(f"{row.item:<20} {'ok' if row.ok else 'missing':<8} {row.state}{fix}")
+    if absent:
+        lines.append(f"Not here and not needed: {', '.join(absent)} (`distlab doctor --json` says how to get them).")
+    return "\n".join(lines)
 
 
 def _tensorflow() -> list[Finding]:
@@ -151,8 +155,8 @@ def _horovod() -> list[Finding]:
     for item, is_in in zip(items[1:], answer.groups(), strict=False):
         rows.append(Finding(item, is_in == "True", "built in" if is_in == "True" else "not built in", fix))
     major, rest = divmod(int(answer[3]), 10_000)  # 22707 is 2.27.7
-    state = f"built in: NCCL {major}.{rest // 100}.{rest % 100}"
-    state = state if major else "not built in; only GPUs need it: `make horovod GPU=nccl`"
+    without = "not built in; only GPUs need it: `make horovod GPU=nccl`"
+    state = f"built in: NCCL {major}.{rest // 100}.{rest % 100}" if major else without
     return [*rows, Finding("Horovod over NCCL", True, state)]
 
 
@@ -161,8 +165,8 @@ def _rest() -> list[Finding]:
     found = horovod.compiler()
     fix = "install g++ or clang++, with which Horovod is built (or correct CXX), then run `make setup`"
     rows = [Finding("C++ compiler", bool(found), found or os.environ.get("CXX", "none"), fix)]
-    images = len(data.load("digits").train.images)
-    rows.append(Finding("data: digits", True, f"{images:,} training images, made from scikit-learn's", "", True))
+    images = f"{len(data.load('digits').train.images):,} training images, made from scikit-learn's"
+    rows.append(Finding("data: digits", True, images, "", True))
     fix = "nothing to do for the course; a download follows when a notebook asks for it, or set DISTLAB_DATA"
     for name in data.NAMES[1:]:
         try:

@@ -5,9 +5,10 @@
     trace = draw.trace(collectives.ring_all_reduce, size=4)  # a run whose steps can be drawn, even if it is wrong
     draw.show(trace.strip(), trace.describe())
 
-It may import `runtime`, `simulate`, `collectives` and `model_parallel`. Begin with `style`, then `traces`.
+It may import `runtime`, `simulate`, `collectives`, `model_parallel` and `costs`. Begin with `style`, then `traces`.
 """
 
+from distlab.draw.calculators import calculator
 from distlab.draw.collective_tasks import task
 from distlab.draw.diagram import arrow, box, canvas, label, row, tint
 from distlab.draw.player import play
@@ -45,6 +46,7 @@ __all__ = [
     "bars",
     "box",
     "busy",
+    "calculator",
     "canvas",
     "draw_schedule",
     "exchange",

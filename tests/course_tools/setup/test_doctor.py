@@ -15,15 +15,14 @@ GOOD = Finding("good", True, "here", "", True)
 NEEDED = Finding("needed", False, "nowhere", "get it", True)
 
 
-def test_the_table_has_a_fix_below_each_missing_line_and_a_verdict_on_what_is_needed() -> None:
-    text = doctor.table([GOOD, NEEDED])
-    assert [line.split() for line in text.splitlines()[1:3]] == [
-        ["needed", "missing", "nowhere"],
-        ["fix:", "get", "it"],
-    ]
-    assert text.endswith("The course cannot run here yet: fix the lines above.")
+def test_the_table_has_a_verdict_and_a_fix_below_each_missing_line_and_one_line_for_what_nobody_needs() -> None:
+    spare = [NEEDED._replace(item=f"extra: {name}", state="is not installed", needed=False) for name in ("one", "two")]
+    lines = doctor.table([GOOD, NEEDED, *spare]).splitlines()
+    assert lines[0] == "The course cannot run here yet: fix the lines below."
+    assert [line.split() for line in lines[3:5]] == [["needed", "missing", "nowhere"], ["fix:", "get", "it"]]
+    assert lines[5:] == ["Not here and not needed: one, two (`distlab doctor --json` says how to get them)."]
     text = doctor.table([GOOD, NEEDED._replace(item="Horovod", needed=False)])
-    assert "optional" in text and text.endswith("The course can run here, but not the chapters with Horovod.")
+    assert text.startswith("The course can run here, but not the chapters with Horovod.")
 
 
 @pytest.mark.parametrize(

@@ -137,6 +137,16 @@ def test_the_search_finds_a_page_without_a_server(visitor: Visitor) -> None:
     first = page.locator("#search-results li").first
     expect(first).to_contain_text("06 Collectives")  # chapters come before distlab.simulate.DeadlockError
     expect(first.locator("p mark").first).to_have_text("deadlock")
+    expect(page.locator(".meaning")).to_contain_text("deadlock: ")
+
+
+def test_a_term_shows_its_meaning_by_keyboard(visitor: Visitor) -> None:
+    page = visitor.open(RING)
+    page.get_by_role("link", name="world size").first.focus()
+    card = page.get_by_role("tooltip")
+    expect(card).to_have_text("world size: The number of ranks.")
+    page.keyboard.press("Escape")
+    expect(card).to_be_hidden()
 
 
 def test_an_output_waits_for_a_guess_made_by_keyboard_and_stands_on_paper(visitor: Visitor) -> None:
@@ -145,9 +155,10 @@ def test_an_output_waits_for_a_guess_made_by_keyboard_and_stands_on_paper(visito
     first, second = cards.nth(0), cards.nth(1)
     outputs = page.locator(".cell_output.is-waiting")
     output, before = outputs.first.element_handle(), outputs.count()
-    assert before >= 2 and not output.is_visible()
+    explanation = page.locator(".cell:has(.is-waiting) + p").first.element_handle()
+    assert before >= 2 and not output.is_visible() and not explanation.is_visible()
     page.emulate_media(media="print")
-    assert output.is_visible()
+    assert output.is_visible() and explanation.is_visible()
     page.emulate_media(media="screen")
     first.get_by_role("textbox", name="Your guess").focus()
     page.keyboard.press("Enter")  # nothing is typed
@@ -156,7 +167,7 @@ def test_an_output_waits_for_a_guess_made_by_keyboard_and_stands_on_paper(visito
     page.keyboard.press("Enter")
     expect(first.locator("span.guess")).to_be_focused()
     expect(first).to_contain_text("Your guess: no; yes.")
-    assert output.is_visible()
+    assert output.is_visible() and explanation.is_visible()
     second.get_by_role("button", name="Show").click()
     expect(outputs).to_have_count(before - 2)
 

@@ -1,5 +1,5 @@
-// Outputs that wait for a guess, quizzes that mark themselves, pictures to enlarge, the line around what a search has
-// found, and regions that scroll and can be reached by keyboard.
+// Outputs that wait for a guess, quizzes that mark themselves, terms that show their meaning, pictures to enlarge, the
+// line around what a search has found, and regions that scroll and can be reached by keyboard.
 "use strict";
 
 (() => {
@@ -9,29 +9,29 @@
     return made;
   };
 
-  // Predictions: the next output, and those of the cells right after it, wait for a guess.
+  // Predictions: the next output, those of the cells right after it, and what the text says of them wait for a guess.
 
-  const outputsAfter = (card) => {
-    const outputs = [];
-    let part = card;
+  const waitingAfter = (card) => {
+    const waiting = [];
+    let part = card, hasText = false;
     while (part.parentElement.tagName !== "SECTION") part = part.parentElement;
-    while ((part = part.nextElementSibling) && !part.matches("section, .predict")) {
-      const output = part.matches(".cell") && part.querySelector(".cell_output");
-      if (output) outputs.push(output);
-      else if (outputs.length && !part.matches(".cell")) break;
+    while ((part = part.nextElementSibling) && !part.matches("section, .predict, .quiz") && !(hasText && part.matches(".cell"))) {
+      const output = part.matches(".cell") ? part.querySelector(".cell_output") : waiting.length && part;
+      if (output) waiting.push(output);
+      hasText = output === part;
     }
-    return outputs;
+    return waiting;
   };
 
   const makePrediction = (card) => {
-    const outputs = outputsAfter(card);
-    if (!outputs.length) return;
+    const waiting = waitingAfter(card);
+    if (!waiting.length) return;
     const guess = element("input", { type: "text", required: true, autocomplete: "off" });
     const show = element("button", { type: "button", textContent: "Show" });
     const form = element("form", { className: "guess" }, element("label", {}, "Your guess ", guess), element("button", { textContent: "Compare" }), show);
     const open = (said) => {
-      outputs.forEach((output) => output.classList.remove("is-waiting"));
-      const status = element("span", { className: "guess", tabIndex: -1 }, ...said, "The output is below.");
+      waiting.forEach((part) => part.classList.remove("is-waiting"));
+      const status = element("span", { className: "guess", tabIndex: -1 }, ...said, "The output and its explanation are below.");
       form.replaceWith(status);
       status.focus();
     };
@@ -40,7 +40,7 @@
       open(["Your guess: ", element("b", { textContent: guess.value }), ". "]);
     });
     show.addEventListener("click", () => open([]));
-    outputs.forEach((output) => output.classList.add("is-waiting"));
+    waiting.forEach((part) => part.classList.add("is-waiting"));
     card.append(form);
   };
 
@@ -77,6 +77,32 @@
     answer.before(feedback);
   };
 
+  // The meaning of a term of the glossary, on a card while its link has the pointer or the focus; Escape hides it.
+  const makeTerms = (links) => {
+    const card = element("div", { id: "term-card", hidden: true });
+    card.setAttribute("role", "tooltip");
+    const hide = () => { card.hidden = true; };
+    links.forEach((link) => {
+      const meaning = link.title;
+      link.removeAttribute("title"); // which would be a second card
+      link.setAttribute("aria-describedby", card.id);
+      const show = () => {
+        card.replaceChildren(element("b", { textContent: link.textContent }), `: ${meaning}`);
+        card.hidden = false;
+        const box = link.getClientRects()[0], widest = document.documentElement.clientWidth - card.offsetWidth - 8;
+        card.style.left = `${window.scrollX + Math.max(8, Math.min(box.left, widest))}px`;
+        card.style.top = `${window.scrollY + box.bottom}px`;
+      };
+      link.addEventListener("pointerenter", show);
+      link.addEventListener("focus", show);
+      link.addEventListener("blur", hide);
+      link.addEventListener("pointerleave", (event) => event.relatedTarget === card || hide());
+    });
+    card.addEventListener("pointerleave", hide);
+    document.addEventListener("keydown", (event) => event.key === "Escape" && hide());
+    if (links.length) document.body.append(card);
+  };
+
   // A picture that is shown smaller than it was drawn leads to itself.
   const makeLarge = (picture) => {
     if (picture.closest("a") || picture.clientWidth >= Number(picture.getAttribute("width"))) return;
@@ -85,7 +111,7 @@
     link.append(picture);
   };
 
-  // Under each page that the search has found: the line with the most of the words.
+  // Above what the search has found: the term of the glossary; under each page: the line with the most of the words.
   const makeSearch = (results) => {
     const query = new URLSearchParams(window.location.search).get("q")?.trim().toLowerCase();
     if (!query) return;
@@ -94,6 +120,13 @@
     const found = new RegExp(`(${[literal(query), ...terms].join("|")})`, "iu");
     const worth = (line) => terms.filter((term) => new RegExp(term, "iu").test(line)).length + line.toLowerCase().includes(query);
     window.courseWords = (words) => {
+      const begins = (line) => [query, query.replace(/s$/, "")].some((term) => line.toLowerCase().startsWith(`${term} (`));
+      const [term, meaning] = words["docs/glossary"]?.find(begins)?.split(/ \(\d\d\): /) || [];
+      if (term) {
+        const anchor = term.toLowerCase().replace(/['’]/g, "").replace(/[^a-z0-9]+/g, "-");
+        const link = element("a", { href: `docs/glossary.html#term-${anchor}`, textContent: term });
+        results.before(element("p", { className: "meaning" }, link, `: ${meaning}`));
+      }
       const addLine = (item) => {
         item.classList.add("has-line");
         const lines = words[item.querySelector("a").getAttribute("href").split(".html")[0]] || [];
@@ -123,6 +156,7 @@
     document.querySelectorAll(".bd-article img").forEach(makeLarge);
     document.querySelectorAll(".predict").forEach(makePrediction);
     document.querySelectorAll(".quiz").forEach(makeQuiz);
+    makeTerms(document.querySelectorAll(".bd-article a[href*='#term-'][title]"));
     document.querySelectorAll("#search-results").forEach(makeSearch);
     // The words on them are their name.
     document

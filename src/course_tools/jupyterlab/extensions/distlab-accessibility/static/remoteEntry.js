@@ -6,6 +6,9 @@
 //
 // Quizzes: a quiz asks JupyterLab to leave its keys alone, but JupyterLab looks for that at the element with the focus
 // before it looks around it, and an arrow key would leave the quiz for the next cell. Here each field asks for itself.
+//
+// Tabs: every lab is a lab.ipynb, and a tab's label is the name of its file. Here the tab shows "Lab 06" instead. (To
+// change the label would rename the file.)
 (() => {
   const SVG = "image/svg+xml";
   const OWN_KEYS = "data-lm-suppress-shortcuts";
@@ -36,14 +39,30 @@
     if (event.target.closest(`[${OWN_KEYS}]`)) event.target.setAttribute(OWN_KEYS, "true");
   }
 
+  const style = document.createElement("style");
+  style.textContent = `
+    .lm-TabBar-tab[data-lab] .lm-TabBar-tabLabel { position: relative; color: transparent; }
+    .lm-TabBar-tab[data-lab] .lm-TabBar-tabLabel::after { position: absolute; left: 0; color: var(--jp-ui-font-color1); }`;
+
+  function nameTab(tracker, { context, title }) {
+    const [, kind, number] = context.path.match(/^(lab|solution)s\/(\d\d)_/) ?? [];
+    if (!kind) return;
+    const lab = `${kind === "lab" ? "Lab" : "Solution"} ${number}`;
+    style.textContent += `.lm-TabBar-tab[data-lab="${lab}"] .lm-TabBar-tabLabel::after { content: "${lab}"; }`;
+    title.dataset = { ...title.dataset, lab };
+  }
+
   async function extension() {
-    const [rendermime] = Object.values(shared["@jupyterlab/rendermime"]);
-    const { IRenderMimeRegistry } = (await rendermime.get())();
+    const load = async (name) => (await Object.values(shared[`@jupyterlab/${name}`])[0].get())();
+    const { IRenderMimeRegistry } = await load("rendermime");
+    const { INotebookTracker } = await load("notebook");
     const plugin = {
       id: "distlab-accessibility:plugin",
       autoStart: true,
-      requires: [IRenderMimeRegistry],
-      activate: (app, registry) => {
+      requires: [IRenderMimeRegistry, INotebookTracker],
+      activate: (app, registry, tracker) => {
+        document.head.append(style);
+        tracker.widgetAdded.connect(nameTab);
         registry.addFactory(describing(registry.getFactory(SVG)), registry.getRank(SVG));
         document.addEventListener("focusin", keepKeys);
       },
