@@ -214,8 +214,12 @@ print(f"added by saving  {more[1][0]:7.2f} s {more[2][0]:11.2f} s {more[2][1]:6.
 # Rank 1 saves nothing, and its epochs become longer too: it waits in the first all-reduce of the next epoch. On a quiet
 # machine a second rank shortens the steps, but not what saving adds, so the speed-up falls. **A checkpoint by rank 0 in
 # every epoch is Amdahl's serial part.** Save less often, in the background, or let each rank save its part ([chapter
-# 13](13_fault_tolerance.ipynb)).
-#
+# 13](13_fault_tolerance.ipynb)). How much of a large job a small serial part costs, the slider shows:
+
+# %%
+draw.calculator("amdahl")
+
+# %% [markdown]
 # Three rules follow. Measure steps, not programs; leave a **warm-up** out; give the **median** of several blocks.
 #
 # **Question.** A job with a serial share of 10 % of one rank's time runs on 64 ranks. What is its speed-up?

@@ -312,22 +312,12 @@ draw.show(draw.pipeline_schedules(timings), text + "interleaved 1F1B is shorter.
 # the weights fills the gaps. **DualPipe** (DeepSeek-AI, 2024) splits it too, and feeds micro-batches in at both ends of
 # the pipeline.
 
-# %% jupyter={"source_hidden": true}
-figure, (left, right) = plt.subplots(1, 2, figsize=(7.2, 3))
-m = 8 * np.arange(1, 17)
-for name, v in (("GPipe", 1), ("1F1B", 1), ("Interleaved", 2)):
-    left.plot(m, 100 * pipelines.bubble_fraction(8, m, v), label=name)
-    right.plot(m, [pipelines.activations_held(name.lower(), 8, n, 0, v) for n in m])
-left.set(xlabel="micro-batches", ylabel="bubble in %", ylim=0)
-kept = "activations kept by stage 0\nin micro-batches"
-right.set(xlabel="micro-batches", ylabel=kept, ylim=(0, 40))
-figure.legend(loc="outside upper center", ncols=3)
-text = "Eight stages: the bubble falls with micro-batches; GPipe's memory grows with them, "
-draw.show(figure, text + "1F1B's does not.")
+# %%
+draw.calculator("pipeline")
 
 # %% [markdown]
-# More micro-batches shrink the bubble, and under GPipe they fill the memory. Under 1F1B a stage never keeps more than
-# $p$ of them. Interleaving keeps somewhat more, and sends $v$ times as many messages. So let messages take time:
+# Move the sliders: more micro-batches shrink the bubble, and under GPipe they fill the memory. Under 1F1B a stage never
+# keeps more than $p$ of them. Interleaving keeps somewhat more, and sends $v$ times as many messages. So let messages take time:
 
 # %%
 print("4 stages, 32 micro-batches; all times in forward passes")
