@@ -59,6 +59,7 @@ def rates(best: Mapping[str, Mapping[int, Best]], bend: float) -> Picture:
             full_rate = np.exp(np.mean(np.log(measured * (1 + bend / batches))))
             curve = full_rate / (1 + bend / batches)
             axes.loglog(batches, curve, "-", marker="", color=RED, label="curve with the bend of the steps")
+            axes.axvline(bend, linestyle=":", marker="", color=RED, label="critical batch size")
         axes.set(title=title, xlabel="batch size", ylim=(0.4 * measured[0], 30 * measured[0]))
         axes.xaxis.minorticks_off()
         axes.set_xticks(batches[::2], batches[::2])
