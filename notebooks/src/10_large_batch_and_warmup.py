@@ -12,7 +12,7 @@
 # **Goal.** Know what changes when ranks are added: how long a larger batch saves steps, which learning rate it needs,
 # how to start such a training, and how the gradients show when a larger batch stops paying off.
 #
-# **Time.** 35 minutes to read, about a minute to run.
+# **Time.** 40 minutes to read, about a minute to run.
 #
 # **Before this.** [09 Horovod](09_horovod.ipynb) for ranks and the all-reduce of gradients;
 # [02 single-device baseline](02_single_device_baseline.ipynb) for batches and steps.
@@ -63,7 +63,7 @@ print(data.describe(dataset))
 # ## 1. More ranks, a larger batch
 #
 # Each rank that you add brings its own batch, so one update sees more images, and the learning rate must be chosen
-# again. This is a whole program with what people use: a scaled rate, warm-up and decay, AdamW, clipping.
+# again. This is a whole program: a scaled rate, warm-up and decay, AdamW, clipping.
 
 # %% tags=["slide-code"]
 programs.show(PROGRAMS / "minimal.py")
@@ -142,7 +142,8 @@ print(f"fit: at least {least}; critical batch size {tradeoff.critical_batch:.0f}
 # the least number of images $E$. Well below it more ranks save time nearly for free. Well above it they save almost no
 # steps.
 #
-# Measure batch 32 yourself; a rate that needs over twice the least steps is given up. Then look at the other clock: the time of a step.
+# Measure batch 32 yourself; a rate that needs over twice the least steps is given up. Then look at the other clock,
+# the time of a step.
 
 # %% tags=["varies"]
 some_rates = np.array([0.08, 0.113, 0.16, 0.226, 0.32])
@@ -202,8 +203,9 @@ def leaves_the_bars(of_batches, exponent):
     """The first batch at which the rule, used from batch 2 on, needs over 15 % more steps."""
     for batch, each in of_batches.items():
         rate = of_batches[2].rate * (batch / 2) ** exponent
-        if not 0.99 * each.good_rates[0] < rate < 1.01 * each.good_rates[-1]:
-            return batch
+        if rate < 0.99 * each.good_rates[0] or rate > 1.01 * each.good_rates[-1]:
+            break
+    return batch
 
 
 print("       best rate, 512 to 2   linear rule ends at   square-root rule ends at")
@@ -248,8 +250,7 @@ programs.show(PROGRAMS / "train.py", "loss_and_gradients", "train")
 
 # %% [markdown] tags=["slide-predict"]
 # Which images are in a step depends on step and seed alone, so one process can do the same training for comparison.
-# Starting TensorFlow eight times takes long: `together.py` runs three programs in one launch, this one and those of
-# sections 6 and 7.
+# `together.py` runs three programs in one launch, this one and those of sections 6 and 7.
 #
 # **Predict.** Without warm-up, is the training slow, or does it fail? And after failing, does it recover?
 
