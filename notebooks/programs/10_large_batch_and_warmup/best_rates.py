@@ -41,7 +41,7 @@ def parse() -> argparse.Namespace:
 
 
 class Networks(tf.Module):
-    """One network for each seed (first axis) and learning rate (second); SGD or Adam with the usual constants."""
+    """One network for each seed (first axis) and learning rate (second); SGD or Adam, as in Keras."""
 
     def __init__(self, optimizer: str, rates: np.ndarray, seeds: int, pixels: int) -> None:
         super().__init__()
@@ -77,8 +77,8 @@ class Networks(tf.Module):
         for weights, gradient, mean, square in zip(self.weights, gradients, *self.moments, strict=True):
             mean.assign(0.9 * mean + 0.1 * gradient)
             square.assign(0.999 * square + 0.001 * gradient**2)
-            direction = (mean / (1 - 0.9**number)) / (tf.sqrt(square / (1 - 0.999**number)) + 1e-7)
-            weights.assign_sub(self.rates * direction)
+            corrected = self.rates * tf.sqrt(1 - 0.999**number) / (1 - 0.9**number)
+            weights.assign_sub(corrected * mean / (tf.sqrt(square) + 1e-7))
 
 
 def steps_to_target(optimizer: str, rates: np.ndarray, batch: int, dataset: str, seeds: int = 5) -> np.ndarray:
