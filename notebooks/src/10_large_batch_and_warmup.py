@@ -65,7 +65,7 @@ print(data.describe(dataset))
 # Each rank that you add brings its own batch, so one update sees more images, and the learning rate must be chosen
 # again. This is a whole program: a scaled rate, warm-up and decay, AdamW, clipping.
 
-# %% tags=["slide-code"]
+# %%
 programs.show(PROGRAMS / "minimal.py")
 
 # %% tags=["varies"]
@@ -73,7 +73,7 @@ print("$ horovodrun -np 2 --gloo python minimal.py")
 run = launch.horovodrun(PROGRAMS / "minimal.py", ranks=2, **quiet)
 print(run.output["rank 0"].splitlines()[-1])
 
-# %% [markdown] tags=["slide-table", "slide-predict"]
+# %% [markdown] tags=["slide-predict"]
 # Four numbers change together:
 #
 # | number | what it is |
@@ -111,7 +111,7 @@ draw.show_widget(panel, "[Menus for replicas, batch and rule; they move in Jupyt
 #
 # **Predict.** By what are the steps divided from batch 2 to 4, from 16 to 32, and from 256 to 512?
 
-# %% tags=["slide-output"]
+# %%
 record = recorded_results.read("best_rates", PROGRAMS / "recorded")
 print(record.source())
 optimizers = record.result["optimizers"]
@@ -153,7 +153,7 @@ for rate, of_seeds in zip(some_rates, counted.T, strict=True):
     print(f"rate {rate:.3f}: {mean}")
 print(f"recorded on digits: {best['sgd'][32].steps:.0f} steps at rate {best['sgd'][32].rate}")
 
-# %% tags=["varies", "slide-output"]
+# %% tags=["varies"]
 network, sgd = lambda: models.mlp(dropout=0.0), tf.keras.optimizers.SGD()
 mlp = one_process.OneProcess(dataset, network, sgd, images=8_000)
 print("batch   ms per step   images/s   seconds to the target")
@@ -162,7 +162,7 @@ for batch, count in steps_of.items():
     row = f"{1e3 * seconds:>11.2f} {batch / seconds:>12,.0f} {count * seconds:>15.2f}"
     print(f"{batch:>5} {row}")
 
-# %% [markdown] tags=["slide-takeaway", "slide-quiz"]
+# %% [markdown] tags=["slide-quiz"]
 # Images per second rise with the batch, because each step has a fixed cost. But look for the least value in the last
 # column. With $R$ ranks a step gets shorter by up to $R$; the number of steps stays.
 #
@@ -245,7 +245,7 @@ for rate in (0.0025, 0.01, 0.04):
 # 2.30 = ln 10; with three warm-up epochs it reaches 0.96. `train.py` does it with a smaller CNN, smaller batches and
 # the same number of steps:
 
-# %% tags=["slide-code"]
+# %%
 programs.show(PROGRAMS / "train.py", "loss_and_gradients", "train")
 
 # %% [markdown] tags=["slide-predict"]
@@ -436,7 +436,7 @@ print(f"(small batch here: {len(small['accuracy'])} epochs, the others {run_epoc
 # loss, the *generalisation gap*. Shallue and others (2019) tuned many networks at many batch sizes and found no
 # evidence for it. So tune the rate again before you blame the batch, and count steps, not epochs.
 
-# %% [markdown] tags=["slide-formula"]
+# %% [markdown]
 # **LARS and LAMB.** One rate for all layers is a compromise: where gradients are large compared with the weights, a
 # scaled-up rate destroys those weights. LARS (You and others, 2017) makes each layer's step proportional to the norm of
 # its weights $w$; LAMB (2020) does so with Adam's direction $r$:
@@ -480,13 +480,13 @@ for way in ("per rank", "synchronised", "Horovod's layer"):
     weights = [np.array(values) for values in normalised[way]["weights"]]
     print(f"{way:16} {apart:>27.2g} {checks.largest_difference(weights, expected):>33.1g}")
 
-# %% [markdown] tags=["slide-takeaway"]
+# %% [markdown]
 # Synchronised, by either layer, eight ranks equal one process with Keras's layer on the global batch. With statistics
 # per rank the training is different but valid. The moving averages also differ between ranks, and rank 0's checkpoint
 # holds only its own. Rule of thumb: with about 32 images per rank keep the statistics per rank, as Goyal and others do;
 # with only a few, synchronise them.
 
-# %% [markdown] tags=["slide-formula"]
+# %% [markdown]
 # ## 7. The gradient noise scale
 #
 # Section 2 found the bend by many trainings. Can one training tell? Let $G$ be the true gradient and $\Sigma$ the
@@ -515,7 +515,7 @@ for part in (slice(middle), slice(middle, None)):
     print(f"{middle} steps, to a loss of {end:.2f}: noise scale {scale.batch:.0f} images")
 print(f"bend of section 2, for a loss of 0.3 on digits: {tradeoff.critical_batch:.0f} images")
 
-# %% [markdown] tags=["slide-takeaway", "slide-quiz"]
+# %% [markdown] tags=["slide-takeaway"]
 # One training of a hundred steps estimates what took section 2 hundreds. Expect the order of magnitude: the theory
 # leaves out the curvature, and both numbers depend on the loss at which one stops. Usually the gradient shrinks faster
 # than its noise, so the useful batch **grows** during a training, and a batch ramp-up follows it. The paper has about
