@@ -133,8 +133,8 @@ least = f"{tradeoff.least_steps:.0f} steps and {tradeoff.least_samples:.0f} imag
 print(f"fit: at least {least}; critical batch size {tradeoff.critical_batch:.0f}")
 
 # %% [markdown] tags=["slide-takeaway", "slide-formula"]
-# With tiny batches twice the batch saves nearly half of the steps: **perfect scaling**. With large ones it saves next
-# to nothing, because the gradient is already nearly exact. McCandlish and others (2018) give the curve:
+# The smaller the batch, the closer twice the batch comes to half the steps, **perfect scaling**. Large batches save
+# next to nothing, because the gradient is already nearly exact. McCandlish and others (2018) give the curve:
 #
 # $$S = S_{\min}\,(1 + B_{\mathrm{crit}} / B), \qquad E = B\,S = E_{\min}\,(1 + B / B_{\mathrm{crit}})$$
 #
@@ -216,7 +216,7 @@ for name, of_batches in best.items():
 
 # %% [markdown] tags=["slide-takeaway", "slide-formula"]
 # **The rules end where the steps bend.** For SGD, McCandlish and others derive for the rate the same curve as for the
-# steps, drawn in red:
+# steps, the solid red line:
 #
 # $$\eta(B) = \frac{\eta_{\max}}{1 + B_{\mathrm{crit}} / B}$$
 #
@@ -441,12 +441,12 @@ print(f"(small batch here: {len(small['accuracy'])} epochs, the others {run_epoc
 # scaled-up rate destroys those weights. LARS (You and others, 2017) makes each layer's step proportional to the norm of
 # its weights $w$; LAMB (2020) does so with Adam's direction $r$:
 #
-# $$\text{LARS: } \eta_{\text{layer}} = \eta\,\frac{|w|}{|g| + \lambda |w|}, \qquad
+# $$\text{LARS: } w \leftarrow w - \eta\,\frac{|w|}{|g| + \lambda |w|}\,(g + \lambda w), \qquad
 # \text{LAMB: } w \leftarrow w - \eta\,\frac{|w|}{|r + \lambda w|}\,(r + \lambda w)$$
 #
-# with gradient $g$ and weight decay $\lambda$. LAMB trained BERT in 76 minutes, with batches of 65,536 and later 32,768
-# sequences. Nado and others (2021) tuned the usual optimizers with equal care: Nesterov momentum and Adam reach what
-# LARS and LAMB reach at those batch sizes.
+# with gradient $g$ and weight decay $\lambda$; LARS adds momentum. LAMB trained BERT in 76 minutes, with batches of
+# 65,536 and later 32,768 sequences. Nado and others (2021) tuned the usual optimizers with equal care: Nesterov momentum
+# and Adam reach what LARS and LAMB reach at those batch sizes.
 
 # %% [markdown]
 # ## 6. Batch normalisation on eight ranks
