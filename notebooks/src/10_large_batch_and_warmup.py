@@ -445,8 +445,8 @@ print(f"(small batch here: {len(small['accuracy'])} epochs, the others {run_epoc
 # \text{LAMB: } w \leftarrow w - \eta\,\frac{|w|}{|r + \lambda w|}\,(r + \lambda w)$$
 #
 # with gradient $g$ and weight decay $\lambda$; LARS adds momentum. LAMB trained BERT in 76 minutes, with batches of
-# 65,536 and later 32,768 sequences. Nado and others (2021) tuned the usual optimizers with equal care: Nesterov momentum
-# and Adam reach what LARS and LAMB reach at those batch sizes.
+# 65,536 and later 32,768 sequences. Nado and others (2021) tuned the usual optimizers with equal care: Nesterov
+# momentum and Adam reach what LARS and LAMB reach at those batch sizes.
 
 # %% [markdown]
 # ## 6. Batch normalisation on eight ranks
