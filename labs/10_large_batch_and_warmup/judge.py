@@ -149,9 +149,12 @@ PLAN = ByPrograms(
             "all numbers are those of one host alone. How many ranks are there on all hosts?",
             plan_for(lambda job: job.ranks_per_host),
         ),
-        Mistake("all numbers are for one rank on each host. How many has a host?", plan_for(lambda job: job.hosts)),
         Mistake(
-            "hosts and ranks per host are added. How many ranks have 2 hosts with 4 ranks each?",
+            "all numbers are for one rank on each host. How many ranks does a host have?",
+            plan_for(lambda job: job.hosts),
+        ),
+        Mistake(
+            "hosts and ranks per host are added. How many ranks do 2 hosts with 4 ranks each have?",
             plan_for(lambda job: job.hosts + job.ranks_per_host),
         ),
     ],

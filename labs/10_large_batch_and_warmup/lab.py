@@ -32,8 +32,8 @@ lab = labs.open("10")
 #
 # A model trains well on one device with the batch `known_batch` and the learning rate `known_rate`. Now it is trained
 # on `hosts` machines with `ranks_per_host` ranks each. The memory of one device has room for a batch of up to `fits`
-# images. Global batches above `worthwhile` images save hardly any steps, so we do not use them. Choose the largest
-# batch that both limits allow, the same for every rank, and give
+# images. Above `worthwhile` images a larger global batch saves hardly any steps, and the linear rule ends. Choose the
+# largest batch that both limits allow, the same for every rank, and give
 #
 # - the **per-replica batch**;
 # - the **global batch**: images behind one update;
@@ -77,7 +77,7 @@ lab.points("plan")
 # %% [markdown]
 # ## 2. Gradual warm-up
 #
-# At the start the weights change fast, and the linear rule does not hold. Gradual warm-up (Goyal et al., section 2.2)
+# At the start the gradient changes fast, and the linear rule does not hold. Gradual warm-up (Goyal et al., section 2.2)
 # begins with a small rate and adds the same amount **in every step**, until the warm-up is over. Steps are counted from
 # 0 over all epochs.
 #
@@ -158,7 +158,7 @@ lab.points("noise_scale")
 # ## What you have now
 #
 # - Four numbers to write down before you start a job on eight ranks. The learning rate follows the global batch, not
-#   the number of ranks.
+#   the number of ranks, and is where you start to search.
 # - A warm-up that is exact at both ends. If it rose by epoch instead of by step, it would jump.
 # - An estimate of the largest worthwhile batch, the `worthwhile` of exercise 1, from gradients that the all-reduce
 #   handles anyway.

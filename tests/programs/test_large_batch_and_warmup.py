@@ -1,5 +1,7 @@
-"""The programs of notebook 10: ranks equal one process, runs resume, and warm-up decides whether training works."""
+"""The programs of notebook 10: ranks equal one process, networks trained together equal those trained alone, and
+warm-up decides whether training works."""
 
+from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 
@@ -7,15 +9,17 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from distlab import checks, data, launch, models, programs
+from distlab import checks, data, launch, models, recorded_results
 from distlab.large_batch import global_batches, noise_scale, schedules
 from distlab.runtime import environment
+from tests.programs import chapter_programs
+from tests.programs.chapter_programs import Chapter
 
 environment.apply()  # puts this environment's mpirun on the path
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("one_job")]
 
-RANKS, PER_REPLICA, EPOCHS = 2, 24, 2
+RANKS, PER_REPLICA = 2, 24
 GLOBAL_BATCH = RANKS * PER_REPLICA
 PATIENT = {"echo": False, "seconds": 900, "start_seconds": 600}
 
@@ -26,22 +30,24 @@ def chapter_folder(root: Path) -> Path:
 
 
 @pytest.fixture(scope="module")
-def one_process(chapter_folder: Path) -> ModuleType:
-    return programs.module(chapter_folder / "one_process.py")
+def chapter(chapter_folder: Path) -> Iterator[Chapter]:
+    with chapter_programs.chapter(chapter_folder) as chapter:
+        yield chapter
 
 
 @pytest.fixture(scope="module")
-def ranks(chapter_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> dict:
-    """One launch for all: a run of two epochs, the same again to three, noise scale, batch normalisation, callback."""
+def one_process(chapter: Chapter) -> ModuleType:
+    return chapter("one_process")
+
+
+@pytest.fixture(scope="module")
+def ranks(chapter_folder: Path) -> dict:
+    """One launch for all: a run of two epochs, noise scale, batch normalisation."""
     if problem := launch.horovod_problem():
         pytest.skip(problem)
-    folder = tmp_path_factory.mktemp("checkpoints")
-    train = ["train", "--schedules", "gradual", "--per-replica-batch", PER_REPLICA, "--checkpoints", folder]
-    arguments = [*train, "--epochs", EPOCHS, "--then", *train, "--epochs", EPOCHS + 1]
-    arguments += ["--then", "noise_scale", "--steps", 60, "--per-replica-batch", 16, "--then", "batch_norm"]
-    arguments += ["--then", "warm_up_callback"]
-    result = launch.mpirun(chapter_folder / "together.py", *arguments, ranks=RANKS, result=True, **PATIENT).result
-    return result | {"files": sorted(file.name for file in folder.iterdir())}
+    train = ["train", "--schedules", "gradual", "--per-replica-batch", PER_REPLICA, "--epochs", 2]
+    arguments = [*train, "--then", "noise_scale", "--steps", 60, "--per-replica-batch", 16, "--then", "batch_norm"]
+    return launch.mpirun(chapter_folder / "together.py", *arguments, ranks=RANKS, result=True, **PATIENT).result
 
 
 def arrays(weights: list) -> list[np.ndarray]:
@@ -58,24 +64,58 @@ def test_ranks_have_the_weights_of_one_process(ranks: dict, one_process: ModuleT
     checks.assert_equal_weights(arrays(ranks["train"]["weights"]), alone.model.get_weights())
 
 
-def test_a_run_goes_on_from_rank_0_s_checkpoint(ranks: dict, one_process: ModuleType) -> None:
-    first, resumed = ranks["train"]["runs"]["gradual"], ranks["train 2"]["runs"]["gradual"]
-    assert len(first["seconds"]) == EPOCHS and len(resumed["seconds"]) == EPOCHS + 1
-    assert {name: values[:EPOCHS] for name, values in resumed.items()} == first  # seconds too: nothing was done again
-    assert ranks["files"] == ["gradual.npz", "trained_on.txt"]
-    # The epoch after the restart is that of a run without one.
+def test_a_run_on_ranks_has_the_losses_of_one_process(ranks: dict, one_process: ModuleType) -> None:
     alone = one_process.OneProcess("digits", lambda: models.cnn(8))
-    rate_at = schedules.by_name("gradual", 0.01, RANKS, 3)
-    whole = alone.run(rate_at, GLOBAL_BATCH, EPOCHS + 1, seed=0)
-    assert resumed["loss"] == pytest.approx(whole["loss"], rel=0.02)
+    whole = alone.run(schedules.by_name("gradual", 0.01, RANKS, 3), GLOBAL_BATCH, 2, seed=0)
+    assert ranks["train"]["runs"]["gradual"]["loss"] == pytest.approx(whole["loss"], rel=0.02)
 
 
-def test_horovod_s_callback_raises_the_rate_as_the_gradual_warm_up_does(ranks: dict) -> None:
-    run = ranks["warm_up_callback"]
-    epochs = np.arange(1, len(run["rates"]) + 1) / run["steps_per_epoch"]
-    rate_at = schedules.gradual_warm_up(run["rate"], RANKS * run["rate"], run["warm_up_epochs"])
-    np.testing.assert_allclose(run["rates"], [rate_at(epoch) for epoch in epochs], rtol=1e-4)
-    assert epochs[-1] > run["warm_up_epochs"]
+def test_the_smallest_program_needs_nothing_of_the_course(chapter_folder: Path) -> None:
+    if problem := launch.horovod_problem():
+        pytest.skip(problem)
+    text = (chapter_folder / "minimal.py").read_text()
+    assert "distlab" not in text and sum(map(bool, text.splitlines())) <= 40
+    run = launch.horovodrun(chapter_folder / "minimal.py", ranks=RANKS, **PATIENT)
+    assert "2 ranks, 23 steps per epoch" in run.output["rank 0"]
+
+
+@pytest.mark.parametrize("optimizer", ["sgd", "adam"])
+def test_networks_that_are_trained_together_are_those_trained_alone(chapter: Chapter, optimizer: str) -> None:
+    best_rates, rates = chapter("best_rates"), np.array([0.001, 0.05])
+    images, labels = data.load("digits").train
+    together = best_rates.Networks(optimizer, rates, 2, images[0].size)
+    first = [[variable.numpy()[seed, 0] for variable in together.weights] for seed in range(2)]
+    for step in range(3):
+        numbers = np.stack([global_batches.numbers(step, len(images), 8, seed) for seed in range(2)])[:, None]
+        together.step(tf.constant(images.reshape(len(images), -1)[numbers]), tf.constant(labels[numbers]))
+    for seed, number in np.ndindex(2, 2):
+        alone = models.mlp(dropout=0.0)
+        alone.set_weights([each.squeeze() for each in first[seed]])
+        of_keras = {"sgd": tf.keras.optimizers.SGD, "adam": tf.keras.optimizers.Adam}[optimizer](rates[number])
+        alone.compile(of_keras, tf.keras.losses.SparseCategoricalCrossentropy(from_logits=True))
+        for step in range(3):
+            chosen = global_batches.numbers(step, len(images), 8, seed)
+            alone.train_on_batch(images[chosen], labels[chosen])
+        found = [variable.numpy()[seed, number] for variable in together.weights]
+        checks.assert_equal_weights([each.squeeze() for each in found], alone.get_weights(), tolerance=1e-4)
+
+
+def test_the_records_bend_in_steps_and_in_rates(chapter: Chapter, chapter_folder: Path) -> None:
+    record = recorded_results.read("best_rates", chapter_folder / "recorded")
+    best = chapter("best_rates").best_of(record.result["optimizers"]["sgd"])
+    bend = noise_scale.fit_tradeoff(list(best), [each.steps for each in best.values()]).critical_batch
+    assert best[2].steps / best[4].steps > 1.4 and best[256].steps / best[512].steps < 1.1
+    assert min(best) < bend < max(best)
+    assert best[512].rate / best[2].rate < 16
+    assert record.command == "python best_rates.py --optimizers sgd adam --record"
+
+
+def test_the_record_of_mnist_diverges_without_warm_up_alone(chapter: Chapter, one_process: ModuleType) -> None:
+    five_seeds = chapter("five_seeds")
+    record = recorded_results.read("mnist", five_seeds.FOLDER)
+    ends = {name: np.array(rows)[:, -1] for name, rows in record.result["accuracies"].items()}
+    assert np.sum(ends["none"] < one_process.AT_CHANCE) >= 3 and min(ends["gradual"]) > 0.9
+    assert (record.program, record.arguments) == ("five_seeds.py", ["--record"])
 
 
 def test_the_ranks_squared_norms_are_those_of_one_process(ranks: dict) -> None:

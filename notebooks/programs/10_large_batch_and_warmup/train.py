@@ -20,7 +20,7 @@ Each rank takes `--per-replica-batch` images in a step, the learning rate is `--
 | square root | `--learning-rate` × the root of the number of ranks |
 
 First, as a proof, 20 steps of SGD: the weights must be those of one process with the same global batches, which depend
-on step and seed alone. With `--checkpoints FOLDER` rank 0 saves after every epoch, and a run goes on from there.
+on step and seed alone. A run takes seconds and writes no checkpoints.
 """
 
 import argparse
@@ -30,7 +30,7 @@ from pathlib import Path
 
 import numpy as np
 
-from distlab import cluster_spec, data, large_batch, models, saved_states  # before TensorFlow
+from distlab import cluster_spec, data, large_batch, models  # before TensorFlow: it selects tf-keras
 
 # isort: split
 import horovod.tensorflow as hvd
@@ -51,7 +51,6 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--epochs", type=int, default=6)
     parser.add_argument("--filters", type=int, default=8, help="of the CNN's convolution (default: 8)")
     parser.add_argument("--seed", type=int, default=0, help="of the first weights and of the order of the images")
-    parser.add_argument("--checkpoints", type=Path, help="a folder that all ranks see; rank 0 saves there")
     parser.add_argument("--result", type=Path, help="JSON file that rank 0 writes")
     cluster_spec.check_mpi_of_srun()
     return parser.parse_args(arguments)
@@ -118,8 +117,7 @@ class Training:
         rate_at = large_batch.schedules.by_name(name, options.learning_rate, hvd.size(), options.warm_up_epochs)
         self.begin()
         history = {"loss": [], "accuracy": [], "seconds": []}
-        history |= self.restore(name)
-        for epoch in range(len(history["loss"]), options.epochs):
+        for epoch in range(options.epochs):
             losses, start = [], time.perf_counter()
             for step in range(epoch * self.steps_per_epoch, (epoch + 1) * self.steps_per_epoch):
                 loss, gradients = self.loss_and_gradients(*self.own_batch(step))
@@ -129,41 +127,13 @@ class Training:
             history["seconds"].append(time.perf_counter() - start)
             history["loss"].append(float(np.mean(losses)))
             history["accuracy"].append(self.accuracy() if hvd.rank() == 0 else 0.0)
-            self.save(name, history)
         return history
-
-    def save(self, name: str, history: dict) -> None:
-        """Rank 0 alone writes; under another name first, so that no reader ever sees half of a file."""
-        if self.options.checkpoints and hvd.rank() == 0:
-            variables = [*self.model.variables, *self.optimizer.variables]
-            file = self.options.checkpoints / f"{name}.npz"
-            file.parent.mkdir(parents=True, exist_ok=True)
-            part = file.with_suffix(".part")
-            with part.open("wb") as opened:
-                arrays = [variable.numpy() for variable in variables]
-                np.savez(opened, *arrays, history=json.dumps(history))
-            part.replace(file)
-
-    def restore(self, name: str) -> dict:
-        """What rank 0 has saved of that run, on every rank; empty if nothing."""
-        variables, found = [*self.model.variables, *self.optimizer.variables], {}
-        if self.options.checkpoints and hvd.rank() == 0 and (file := self.options.checkpoints / f"{name}.npz").exists():
-            with np.load(file) as saved:
-                found = json.loads(str(saved["history"]))
-                for index, variable in enumerate(variables):
-                    variable.assign(saved[f"arr_{index}"])
-        found = hvd.broadcast_object(found, root_rank=0)
-        if found:
-            hvd.broadcast_variables(variables, root_rank=0)
-        return found
 
 
 def main(arguments: list[str] | None = None) -> dict:
     """Prove, train with each schedule, and give the result; rank 0 writes it."""
     options = parse(arguments)
     hvd.init()
-    if options.checkpoints and hvd.rank() == 0:
-        saved_states.of_dataset(options.checkpoints, options.dataset, resume=True)
     training = Training(options)
     result = {"ranks": hvd.size(), "global_batch": training.global_batch, "steps_per_epoch": training.steps_per_epoch}
     result |= {"weights": training.prove(), "runs": {}}

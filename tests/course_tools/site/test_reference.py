@@ -23,7 +23,7 @@ def test_every_public_module_has_a_page_with_its_names(root: Path, tmp_path: Pat
         assert f"[distlab.{name}](distlab.{name}.md): " in index
     page = (tmp_path / "distlab.collectives.md").read_text()
     assert all(f".. autofunction:: distlab.collectives.{name}\n" in page for name in ("scatter", "ring_all_reduce"))
-    assert ".. autoclass:: distlab.large_batch.LARS\n" in (tmp_path / "distlab.large_batch.md").read_text()
+    assert ".. autoclass:: distlab.large_batch.FourNumbers\n" in (tmp_path / "distlab.large_batch.md").read_text()
     assert "profiling.messages.between_devices\n" in (tmp_path / "distlab.profiling.md").read_text()
 
 

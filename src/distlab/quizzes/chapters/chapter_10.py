@@ -14,12 +14,12 @@ def weak_scaling_rate(
     rate: float = pick(0.01, 0.02, 0.05, 0.1),
     batch: int = pick(32, 64, 100, 128),
 ) -> None:
-    item.choose(f"""A rate of {rate} is right for one device with a batch of {batch}. {replicas} replicas keep that
-        batch each. Which rate does the linear rule give?""")
+    item.choose(f"""A rate of {rate} is right for one device with a batch of {batch}. {replicas} replicas each
+        keep that batch. What rate does the linear rule give?""")
     item.right(rate * replicas).why(f"""The global batch is {replicas} times as large, {batch * replicas:,} images, so
         the rate is, too.""")
     item.wrong(rate, "The rate stays").why("The global batch grew, and an epoch has fewer steps; they may be longer.")
-    item.wrong(rate / replicas, "Turned round").why("Fewer steps must be longer, not shorter.")
+    item.wrong(rate / replicas, "Divided instead of multiplied").why("Fewer steps must be longer, not shorter.")
     item.wrong(rate * math.sqrt(replicas), "The square root").why("""That is the square-root rule, which keeps a step's
         noise.""")
 
@@ -32,9 +32,9 @@ def steps_per_epoch(
 ) -> None:
     alone, together = images // batch, images // (batch * replicas)
     item.enter(f"""{images:,} images, {replicas} replicas, a batch of {batch} for each. How many steps does each replica
-        make in an epoch?""")
+        take in an epoch?""")
     item.right(together).why(f"A step uses {batch * replicas:,} images, and each image is used once.")
-    item.wrong(alone, "As many as one device").why(f"Then each image is used {replicas} times.")
+    item.wrong(alone, "As many as one device").why(f"Then each image would be used {replicas} times.")
     item.wrong(alone * replicas, "More replicas, more steps").why("Each step takes more images, so fewer fit.")
     item.wrong(together // replicas, "Divided twice").why("Every replica takes part in every step.")
 
@@ -46,9 +46,9 @@ def strong_scaling_rate(
     times: int = pick(4, 8, 16, 32),
 ) -> None:
     item.enter(f"""A rate of {rate} is right for a global batch of 100. You train with {replicas} replicas and a global
-        batch of {100 * times:,}. Which rate does the linear rule give?""")
-    item.right(rate * times).why("""The rule asks for the ratio of the global batches. The number of replicas does not
-        enter.""")
+        batch of {100 * times:,}. What rate does the linear rule give?""")
+    item.right(rate * times).why("""Only the ratio of the global batches matters, not the number of
+        replicas.""")
     item.wrong(rate * replicas, "Times the replicas").why("Replicas count only if each brings its own whole batch.")
     item.wrong(rate, "The rate stays").why(f"The global batch is {times} times the one that the rate is right for.")
     item.wrong(rate * times / replicas, "The per-replica batch").why("The rule compares global batches, not shares.")
@@ -63,7 +63,7 @@ def steps_saved(
     tradeoff = noise_scale.Tradeoff(1.0, float(critical))
     before, after = tradeoff.steps(batch), tradeoff.steps(times * batch)
     item.choose(f"""The critical batch size is {critical}. The batch grows from {batch} to {times * batch}, each with
-        its best rate. By what are the steps to the target divided?""")
+        its best rate. By what factor do the steps to the target decrease?""")
     item.right(before / after).why(f"""The steps are S_min (1 + B_crit / B): {figure(before)} and {figure(after)} times
         S_min.""")
     item.wrong(times, "Perfect scaling").why("That holds only far below the critical batch size.")
@@ -75,24 +75,26 @@ def images_needed(item: Item, critical: int = pick(100, 200, 250, 400), ratio: f
     batch = int(critical * ratio)
     tradeoff = noise_scale.Tradeoff(1.0, float(critical))
     item.enter(f"""The critical batch size is {critical} and the batch {batch}. How many times the least number of
-        images E_min does the training need to reach its target?""")
+        images, E_min, does the training need to reach its target?""")
     item.right(batch * tradeoff.steps(batch) / tradeoff.least_samples, "times").why("""E = E_min (1 + B / B_crit); at
         the critical batch size that is twice the least.""")
     item.wrong(tradeoff.steps(batch), "Steps for images").why("S grows with B_crit / B, E with B / B_crit.")
     item.wrong(ratio, "The 1 is missing").why("Even the smallest batches need E_min images.")
-    item.wrong(1, "Each image counts alike").why("Above the bend most of a batch repeats what is known.")
+    item.wrong(1, "Every image is worth the same").why("In a large batch most images repeat what others already say.")
 
 
 def two_rules(item: Item, times: int = pick(9, 16, 25, 36, 49)) -> None:
     linear, root = schedules.linear_rule(1.0, times), schedules.square_root_rule(1.0, times)
-    item.choose(f"""The global batch grows {times}-fold. How many times as large is the rate of the linear rule as that
-        of the square-root rule?""")
+    item.choose(f"""The global batch grows by a factor of {times}. How many times larger is the rate of the linear rule
+        than that of the square-root rule?""")
     item.right(round(linear / root), "times").why(f"""The linear rule multiplies by {linear:g}, the square-root rule by
         {root:g}.""")
     item.wrong(linear, "Compared with the old rate").why("""That is the linear rule alone, compared with the rate
         before.""")
-    item.wrong(linear - root, "A difference").why("The question asks for a quotient.")
-    item.wrong(1, "Both are the same").why("They keep different things: the way of k steps, and the noise of a step.")
+    item.wrong(linear - root, "The difference").why("The question asks for a ratio.")
+    item.wrong(1, "Both are the same").why(
+        "They preserve different things: the distance of k steps, and the noise of a step."
+    )
 
 
 def stuck_at_chance(item: Item, classes: int = pick(5, 10, 20, 100), ranks: int = pick(8, 16, 32)) -> None:
@@ -116,12 +118,12 @@ def warm_up_rate(
 ) -> None:
     epoch, scaled = share * epochs, rate * times
     now = schedules.gradual_warm_up(rate, scaled, epochs)(epoch)
-    item.choose(f"""Gradual warm-up over {epochs} epochs, from {rate} to {figure(scaled)}. Which rate has the step after
-        {figure(epoch)} epochs?""")
-    item.right(now).why(f"It has gone {100 * share:.0f} % of the way from {rate} to {figure(scaled)}.")
+    item.choose(f"""Gradual warm-up over {epochs} epochs, from {rate} to {figure(scaled)}. What is the rate
+        in the step after {figure(epoch)} epochs?""")
+    item.right(now).why(f"The rate has covered {100 * share:.0f} % of the distance from {rate} to {figure(scaled)}.")
     item.wrong(rate, "Constant warm-up").why("Gradual warm-up rises in each step.")
     item.wrong(scaled, "No warm-up").why("It has this rate only when the warm-up ends.")
-    item.wrong(share * scaled, "From 0").why("The way begins at the small rate, not at 0.")
+    item.wrong(share * scaled, "From 0").why("The warm-up starts at the small rate, not at 0.")
 
 
 def synchronised_variance(
@@ -133,18 +135,20 @@ def synchronised_variance(
     means = np.array([first, second])
     squares = np.array(variances) + means**2
     variance = float(np.mean(squares) - np.mean(means) ** 2)
-    item.enter("""Two ranks with equally many images have the means and variances of x below. Which variance does
-        synchronised batch normalisation use?""")
+    item.enter("""Two ranks have the same number of images, and the means and variances of x below. What variance
+        does synchronised batch normalisation use?""")
     item.block = (
         f"rank 0: mean {first:g}, variance {variances[0]:g}\nrank 1: mean {second:g}, variance {variances[1]:g}"
     )
     item.right(variance).why("""The ranks average the means of x and of x², and compute the variance from them: the mean
         of x² less the square of the mean.""")
-    item.wrong(float(np.mean(variances)), "The mean of the variances").why("""It leaves out that the ranks' means
+    item.wrong(float(np.mean(variances)), "The mean of the variances").why("""It ignores that the ranks' means
         differ.""")
     item.wrong(float(np.sum(variances)), "The sum of the variances").why("""Variances of parts do not add up to that of
         the whole.""")
-    item.wrong(float(np.mean(squares)), "The mean is not subtracted").why("That is the mean of x², not the variance.")
+    item.wrong(float(np.mean(squares)), "The square of the mean is not subtracted").why(
+        "That is the mean of x², not the variance."
+    )
 
 
 def noise_scale_of_ranks(
@@ -160,7 +164,9 @@ def noise_scale_of_ranks(
         on average, that of the mean over the ranks {figure(big)}. Estimate the gradient noise scale.""")
     item.right(scale.batch, "images").why(f"""Two batch sizes give two equations for |G|² and tr Σ:
         {figure(scale.squared_gradient)} and {figure(scale.variance)}. The noise scale is tr Σ / |G|².""")
-    item.wrong(scale.variance / big, "The mean's square as signal").why("It still has noise; |G|² is smaller.")
-    item.wrong(small / big * batch, "A quotient of norms").why("Neither of them is the noise or the signal alone.")
+    item.wrong(scale.variance / big, "The mean gradient as the signal").why("It still has noise; |G|² is smaller.")
+    item.wrong(small / big * batch, "A ratio of the norms").why(
+        "Neither of them is the noise alone or the signal alone."
+    )
     item.wrong(scale.squared_gradient / scale.variance, "Upside down").why("""The noise scale is noise over signal, in
         images.""")

@@ -1,0 +1,103 @@
+"""The pictures of notebook 10: steps and learning rates against the batch size, and test accuracies.
+
+A module for the notebook, which imports it:
+
+    draw.show(*pictures.steps(best["sgd"], tradeoff))
+
+Each function gives a figure and its description.
+"""
+
+from collections.abc import Mapping, Sequence
+
+import matplotlib.pyplot as plt
+import numpy as np
+from best_rates import Best
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from distlab import draw
+from distlab.large_batch.noise_scale import Tradeoff
+
+BLUE, RED = draw.RANK_COLOURS[0], draw.RANK_COLOURS[3]
+Picture = tuple[Figure, str]
+
+
+def steps(of_batches: Mapping[int, Best], tradeoff: Tradeoff) -> Picture:
+    """Steps to the target against the batch size, the fitted curve and its bend."""
+    figure, axes = plt.subplots(figsize=(7.2, 3.2))
+    batches, curve = np.array(list(of_batches)), np.geomspace(min(of_batches), max(of_batches))
+    measured, deviations = ([getattr(each, name) for each in of_batches.values()] for name in ("steps", "deviation"))
+    axes.errorbar(batches, measured, deviations, linestyle="", capsize=3, color=BLUE, label="measured")
+    axes.loglog(curve, tradeoff.steps(curve), marker="", linestyle="-", color=BLUE, label="fit")
+    axes.loglog(curve, tradeoff.least_samples / curve, marker="", linestyle="--", color="grey", label="perfect scaling")
+    axes.axvline(tradeoff.critical_batch, linestyle=":", marker="", color=RED, label="critical batch size")
+    axes.set(xlabel="batch size", ylabel="steps to the target", ylim=(0.7 * min(measured), 1.4 * max(measured)))
+    axes.minorticks_off()
+    axes.set_xticks(batches, batches)
+    ticks = [25, 50, 100, 200, 400]
+    axes.set_yticks(ticks, ticks)
+    axes.legend()
+    text = (
+        "Steps to the target against batch size, both logarithmic: first along the line of perfect scaling, then flat."
+    )
+    return figure, text
+
+
+def rates(best: Mapping[str, Mapping[int, Best]], bend: float) -> Picture:
+    """Best learning rates against the batch size, with both rules, and for SGD a curve that has the steps' bend."""
+    figure, panels = plt.subplots(1, 2, figsize=(7.2, 3.8))
+    for axes, (name, title) in zip(panels, (("sgd", "SGD"), ("adam", "Adam")), strict=True):
+        batches, of_batches = np.array(list(best[name])), list(best[name].values())
+        measured = np.array([each.rate for each in of_batches])
+        lowest, highest = ([each.good_rates[end] for each in of_batches] for end in (0, -1))
+        axes.vlines(batches, lowest, highest, color=BLUE, alpha=0.35, linewidth=5, label="at most 15 % more steps")
+        axes.loglog(batches, measured, linestyle="", color=BLUE, label="best rate")
+        for exponent, dash, rule in ((1, "--", "linear rule"), (0.5, "-.", "square-root rule")):
+            line = measured[0] * (batches / batches[0]) ** exponent
+            axes.loglog(batches, line, dash, marker="", color=draw.INK, label=rule)
+        if name == "sgd":
+            full_rate = np.exp(np.mean(np.log(measured * (1 + bend / batches))))
+            curve = full_rate / (1 + bend / batches)
+            axes.loglog(batches, curve, "-", marker="", color=RED, label="curve with the bend of the steps")
+            axes.axvline(bend, linestyle=":", marker="", color=RED, label="critical batch size")
+        axes.set(title=title, xlabel="batch size", ylim=(0.4 * measured[0], 30 * measured[0]))
+        axes.xaxis.minorticks_off()
+        axes.set_xticks(batches[::2], batches[::2])
+    panels[0].set_ylabel("learning rate")
+    figure.legend(*panels[0].get_legend_handles_labels(), loc="outside upper center", ncols=2)
+    text = (
+        "Best learning rate against batch size for SGD and Adam, and both rules from batch 2 on. The best rate rises "
+        "more slowly than the linear rule, and from about batch 32 on hardly at all."
+    )
+    return figure, text
+
+
+def three_runs(runs: Mapping[str, Mapping[str, Sequence[float]]], images: int) -> Picture:
+    """Test accuracy of each run against images seen and against seconds; `images` are those of an epoch."""
+    figure, (by_images, by_time) = plt.subplots(1, 2, sharey=True, figsize=(7.2, 3.2))
+    for name, run in runs.items():
+        seen = images / 1000 * np.arange(1, len(run["accuracy"]) + 1)
+        by_images.plot(seen, run["accuracy"], label=name)
+        by_time.plot(np.cumsum(run["seconds"]), run["accuracy"])
+    by_images.set(xlabel="thousand images seen", ylabel="test accuracy", ylim=(0, 1))
+    by_time.set(xlabel="seconds of training")
+    figure.legend(loc="outside upper center", ncols=2)
+    return figure, f"Test accuracy against images seen, left, and against seconds, right, for {', '.join(runs)}."
+
+
+def seeds(of_datasets: Mapping[str, Mapping[str, Sequence[Sequence[float]]]]) -> Picture:
+    """Test accuracy by epoch for each data set and schedule: the mean over the seeds and their range."""
+    figure, panels = plt.subplots(1, len(of_datasets), figsize=(7.2, 2.8), sharey=True)
+    for axes, (title, of_schedules) in zip(panels, of_datasets.items(), strict=True):
+        for number, (name, rows) in enumerate(of_schedules.items()):
+            _mean_and_range(axes, number, name, np.array(rows))
+        axes.set(title=title, xlabel="epoch", ylim=(0, 1))
+    panels[0].set_ylabel("test accuracy")
+    panels[0].legend(title="warm-up")
+    return figure, "Test accuracy by epoch for two data sets: mean of five seeds, and range from the worst to the best."
+
+
+def _mean_and_range(axes: Axes, number: int, name: str, accuracies: np.ndarray) -> None:
+    epochs, colour = np.arange(1, accuracies.shape[1] + 1), draw.RANK_COLOURS[number]
+    axes.plot(epochs, accuracies.mean(axis=0), color=colour, marker=draw.MARKERS[number], label=name)
+    axes.fill_between(epochs, accuracies.min(axis=0), accuracies.max(axis=0), color=colour, alpha=0.2)
