@@ -24,7 +24,7 @@ setup: environment  ## make .venv with everything the course needs, or add what 
 	@exec $(BIN)/distlab setup
 horovod: environment  ## build and install Horovod again; for NVIDIA GPUs: make horovod GPU=nccl MPI=system CUDA=packages
 	@exec $(BIN)/distlab setup --retry $(if $(GPU),--gpu $(GPU)) $(if $(MPI),--mpi $(MPI)) $(if $(CUDA),--cuda $(CUDA))
-setup-frameworks: setup  ## add PyTorch, DeepSpeed and Ray in .venv-frameworks
+setup-frameworks: setup  ## add PyTorch, DeepSpeed, Ray and JAX in .venv-frameworks
 	@exec $(BIN)/distlab setup-frameworks
 
 doctor: setup  ## check this machine for the course and say how to fix what is missing
@@ -78,7 +78,7 @@ compile = $(BIN)/uv pip compile --quiet --upgrade --universal --python-version 3
 lock: setup  ## choose the newest versions that pyproject.toml allows and write requirements.lock
 	@$(compile) --all-extras --custom-compile-command "make lock" --output-file requirements.lock pyproject.toml
 lock-frameworks: setup
-	@for part in torch deepspeed ray mxnet; do \
+	@for part in torch deepspeed ray jax mxnet; do \
 		[ $$part = mxnet ] || course="--constraints requirements.lock"; \
 		echo torch | $(compile) --custom-compile-command "make lock-frameworks" --excludes /dev/stdin $$course \
 			--output-file notebooks/programs/14_other_frameworks/$$part.lock notebooks/programs/14_other_frameworks/$$part.in || exit 1; course=; \
