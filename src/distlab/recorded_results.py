@@ -6,7 +6,6 @@ machine, date, command, program and arguments.
 
 import json
 import platform
-from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -66,11 +65,3 @@ def write(
 def read(name: str, folder: Path = FOLDER) -> Recorded:
     """A recorded result; raises FileNotFoundError if there is none of that name."""
     return Recorded(**json.loads((folder / f"{name}.json").read_text()))
-
-
-def measured_or_recorded(name: str, missing: str | None, run: Callable[[], Any]) -> tuple[Any, str]:
-    """What `run` gives, unless something is `missing`, then the recorded result; and a line that says which it is."""
-    if missing:
-        record = read(name)
-        return record.result, f"{record.source()}. {missing}"
-    return run(), "measured here"

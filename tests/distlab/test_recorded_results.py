@@ -73,15 +73,3 @@ def test_what_was_written_is_read_and_says_where_it_comes_from(tmp_path: Path) -
     assert re.fullmatch(
         r"recorded on \d{4}-\d\d-\d\d \(.+ cores, .+GPU.*; python 3.11.7, torch 2.13.0\) by `make .+`", found.source()
     )
-
-
-def test_where_the_framework_is_missing_the_record_is_given_and_what_gets_it_is_said() -> None:
-    result, source = recorded_results.measured_or_recorded(
-        "ddp", "It is not here; `make it` installs it.", lambda: 1 / 0
-    )
-    assert result == recorded_results.read("ddp").result
-    assert source.startswith("recorded on ") and source.endswith("`make it` installs it.")
-
-
-def test_where_the_framework_is_there_the_program_runs() -> None:
-    assert recorded_results.measured_or_recorded("ddp", None, lambda: "run") == ("run", "measured here")
