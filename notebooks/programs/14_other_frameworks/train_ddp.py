@@ -47,19 +47,13 @@ def train(options: object, device: torch.device) -> dict:
     network = torch_network.network().to(device)
     if dist.get_rank() == 0:
         network.load_state_dict(torch_network.first_state(options.start))
-    # Step 3, scale the learning rate.
-    rate = options.learning_rate * dist.get_world_size()
-    optimizer = torch.optim.SGD(network.parameters(), rate, momentum=0.9)
-    first_epoch = 0
-    checkpoint = options.folder / "checkpoint.pt" if options.folder else None
-    if options.resume:
-        saved = torch.load(checkpoint, map_location=device)
-        network.load_state_dict(saved["model"])
-        optimizer.load_state_dict(saved["optimizer"])
-        first_epoch = saved["epochs_done"]
     # Step 4, average: `backward` of the wrapped model does it, bucket by bucket.
     # Step 5, broadcast: making it sends rank 0's weights, but no optimizer's state.
     model = DistributedDataParallel(network)
+    # Step 3, scale the learning rate.
+    rate = options.learning_rate * dist.get_world_size()
+    optimizer = torch.optim.SGD(model.parameters(), rate, momentum=0.9)
+    first_epoch = load(options, model, optimizer) if options.resume else 0
     # Step 7, shard the data: rank r of N takes every N-th image from the r-th on.
     images = torch_network.samples(options.start)
     sampler = DistributedSampler(images, shuffle=False, drop_last=True)
@@ -76,15 +70,28 @@ def train(options: object, device: torch.device) -> dict:
             loss.backward()
             optimizer.step()
             losses.append(loss.item())
-        # Step 6, checkpoint on rank 0: without the wrapper, so that one rank can load it.
-        if checkpoint and dist.get_rank() == 0:
-            checkpoint.parent.mkdir(parents=True, exist_ok=True)
-            state = {"model": network.state_dict(), "optimizer": optimizer.state_dict()}
-            torch.save(state | {"epochs_done": epoch + 1}, checkpoint)
+        if options.folder and dist.get_rank() == 0:
+            save(options, model, optimizer, epochs_done=epoch + 1)
     momentum = [slot["momentum_buffer"] for slot in optimizer.state.values()]
-    held = {"parameters": sum(weight.nbytes for weight in network.parameters())}
+    held = {"parameters": sum(weight.nbytes for weight in model.parameters())}
     held["optimizer"] = sum(tensor.nbytes for tensor in momentum)
     return {"losses": losses, "state": network.state_dict(), "held": held}
+
+
+def save(options: object, model: DistributedDataParallel, optimizer: torch.optim.Optimizer, epochs_done: int) -> None:
+    """Write a checkpoint."""
+    # Step 6, checkpoint on rank 0: of the model without its wrapper, so that a program without DDP can load it.
+    options.folder.mkdir(parents=True, exist_ok=True)
+    state = {"model": model.module.state_dict(), "optimizer": optimizer.state_dict(), "epochs_done": epochs_done}
+    torch.save(state, options.folder / "checkpoint.pt")
+
+
+def load(options: object, model: DistributedDataParallel, optimizer: torch.optim.Optimizer) -> int:
+    """Read it, on every rank: nothing sends the optimizer's state; how many epochs are done."""
+    saved = torch.load(options.folder / "checkpoint.pt", map_location=next(model.parameters()).device)
+    model.module.load_state_dict(saved["model"])
+    optimizer.load_state_dict(saved["optimizer"])
+    return saved["epochs_done"]
 
 
 def main() -> None:

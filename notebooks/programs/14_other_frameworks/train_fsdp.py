@@ -61,7 +61,7 @@ def train(options: object, device: torch.device) -> dict:
     first = torch_network.first_state(options.start) if dist.get_rank() == 0 else {}
     from_rank_0 = StateDictOptions(full_state_dict=True, broadcast_from_rank0=True)
     set_model_state_dict(model, first, options=from_rank_0)
-    # Step 3, scale the learning rate. The optimizer is made of the parts, after `fully_shard`.
+    # Step 3, scale the learning rate.
     rate = options.learning_rate * dist.get_world_size()
     optimizer = torch.optim.SGD(model.parameters(), rate, momentum=0.9)
     first_epoch = load(options, model, optimizer) if options.resume else 0

@@ -68,8 +68,8 @@ def place(weight: np.ndarray, mesh: Mesh, is_divided: bool) -> jax.Array:
     return jax.device_put(weight, NamedSharding(mesh, PartitionSpec(*names)))
 
 
-def train(options: argparse.Namespace) -> dict:
-    """Train on all devices."""
+def train(options: argparse.Namespace) -> tuple[list[float], tuple]:
+    """Train on all devices; the losses, and the arguments of the last step."""
     mesh = Mesh(jax.devices(), ("data",))  # all devices in one row, named "data"
     by_rows = NamedSharding(mesh, PartitionSpec("data"))
     # Step 5, broadcast: `device_put` copies the weights to all devices.
@@ -85,13 +85,18 @@ def train(options: argparse.Namespace) -> dict:
         batch = jax.device_put((images[rows], labels[rows]), by_rows)
         weights, momentum, loss = step(weights, momentum, *batch)
         losses.append(float(loss))
-    compiled = step.lower(weights, momentum, *batch).compile().as_text()
-    held = {"parameters": bytes_on_a_device(weights), "optimizer": bytes_on_a_device(momentum)}
-    result = {"losses": losses, "held": [held] * mesh.size}
-    result["collectives"] = COLLECTIVE.findall(compiled)
-    # Step 6, checkpoint: all processes take part, because each may have a part of a weight.
-    whole = jax.device_put(weights, NamedSharding(mesh, PartitionSpec()))
-    return {"weights": [np.asarray(weight) for weight in whole]} | result
+    return losses, (weights, momentum, *batch)
+
+
+def collectives(*arguments: list[jax.Array] | jax.Array) -> list[str]:
+    """The collectives that the compiler has put into a step with these arguments."""
+    return COLLECTIVE.findall(step.lower(*arguments).compile().as_text())
+
+
+def whole(weights: list[jax.Array]) -> list[np.ndarray]:
+    """Step 6, checkpoint: all processes must call this, because each may have a part of a weight."""
+    everywhere = NamedSharding(weights[0].sharding.mesh, PartitionSpec())
+    return [np.asarray(weight) for weight in jax.device_put(weights, everywhere)]
 
 
 def bytes_on_a_device(arrays: list[jax.Array]) -> int:
@@ -104,14 +109,18 @@ def main() -> None:
     options = parse()
     if options.distributed:
         jax.distributed.initialize()  # Step 1, initialise: only where there are several processes
-    result = train(options)
-    weights = result.pop("weights")
+    losses, last = train(options)
+    weights, momentum, *_ = last
+    trained = whole(weights)
     if jax.process_index() == 0:
-        print(f"{jax.device_count()} devices, {layouts.outcome(result['losses'])}", flush=True)
+        print(f"{jax.device_count()} devices, {layouts.outcome(losses)}", flush=True)
         if options.weights:
-            layouts.write(options.weights, weights)
+            layouts.write(options.weights, trained)
         if options.result:
-            options.result.write_text(json.dumps(result | {"ranks": jax.device_count(), "steps": STEPS}) + "\n")
+            held = {"parameters": bytes_on_a_device(weights), "optimizer": bytes_on_a_device(momentum)}
+            result = {"ranks": jax.device_count(), "steps": STEPS, "losses": losses}
+            result |= {"held": [held] * jax.device_count(), "collectives": collectives(*last)}
+            options.result.write_text(json.dumps(result) + "\n")
 
 
 if __name__ == "__main__":

@@ -122,10 +122,6 @@ def train_with_tensorflow(config: dict) -> None:
 
 def ray_executor(options: argparse.Namespace, start: dict, folder: Path) -> Trained:
     """Horovod on Ray."""
-    try:
-        launch.require_horovod()
-    except launch.HorovodMissing as missing:
-        raise SystemExit(str(missing)) from None
     from horovod.ray import RayExecutor
 
     settings = RayExecutor.create_settings(timeout_s=120)
@@ -158,6 +154,8 @@ WAYS = {"RayExecutor": ray_executor, "TensorflowTrainer": tensorflow_trainer}
 def main() -> None:
     """Train in the way that is asked for, and write losses and weights."""
     options = parse()
+    if options.way == "RayExecutor" and (reason := launch.horovod_problem()):
+        raise SystemExit(reason)
     runtime.processes.end_on_signals()
     with np.load(options.start) as arrays:
         start = {"weights": layouts.read(options.start), "images": arrays["images"], "labels": arrays["labels"]}
