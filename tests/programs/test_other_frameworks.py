@@ -59,6 +59,16 @@ def changed(program: str, folder: Path, before: str, after: str) -> Path:
     return folder / f"known_wrong_{program}"
 
 
+def test_the_minimal_program_trains_and_rank_0_alone_prints() -> None:
+    if reason := frameworks.problem("torch"):
+        pytest.skip(reason)
+    how = LIMITS | {"python": frameworks.python("torch"), "result": False}
+    printed = launch.torchrun(CHAPTER / "minimal_ddp.py", ranks=2, **how).output
+    assert not printed.get("rank 1")
+    losses = [float(line.split()[-1]) for line in printed["rank 0"].splitlines() if line.startswith("epoch")]
+    assert len(losses) == 5 and losses[-1] < losses[0] / 2
+
+
 @pytest.mark.parametrize(("program", "ranks"), [("train_ddp.py", 2), ("train_fsdp.py", 3)])
 def test_ranks_train_the_serial_runs_weights(run: Callable, serial: list, program: str, ranks: int) -> None:
     result, weights = run(program, ranks=ranks)
