@@ -300,12 +300,12 @@ if dataset == "digits":  # on which the recorded runs are
 # %% [markdown] tags=["slide-text"]
 # ## 7. JAX: shardings instead of ranks
 #
-# **JAX** turns the question round. You write a step for *one* device and the whole global batch. Then you say for each
-# array where it lies, and the compiler of `jax.jit` finds out which devices must talk.
+# **JAX** goes the other way. You write a step for *one* device and the whole global batch. Then you say for each array
+# where it is stored, and the compiler of `jax.jit` finds out which devices must exchange what.
 #
 # A **mesh** is a grid of devices whose axes have names; ours has one axis, `data`. `PartitionSpec("data")` divides an
 # array's first dimension along that axis. `PartitionSpec()` puts a whole copy on every device. Both together are data
-# parallelism. JAX has no layers, so our arrays keep the layout of Keras.
+# parallelism. JAX itself has no layers, so our arrays keep the layout of Keras.
 
 # %%
 programs.show(PROGRAMS / "train_jax.py", "step", "train", "place")
@@ -319,8 +319,8 @@ programs.show(PROGRAMS / "train_jax.py", "step", "train", "place")
 #
 # Several processes, by `mpirun` or `srun`, first call `jax.distributed.initialize()`; the rest of the program stays.
 #
-# **Predict.** No line of the program sends or averages anything. How many all-reduces does the compiler put into a step
-# with six arrays of weights?
+# **Predict.** No line of the program sends anything or averages over devices. How many all-reduces does the compiler
+# put into a step with six arrays of weights?
 
 # %% tags=["varies", "slide-output"]
 jax_whole, jax_sharded = comparison.run("jax"), comparison.run("jax_sharded")
@@ -333,9 +333,10 @@ for way, result in {"weights whole": jax_whole, "weights divided": jax_sharded}.
 # One: all six gradients and the loss are summed in one message. The loss is the mean over a batch that is divided, so
 # the compiler must add up over the devices. Nothing needs to be scaled by the number of devices.
 #
-# The second run has `--shard-weights`: `place` then gives the weights another `PartitionSpec`. That one line makes it
-# FSDP. The step and its result stay the same; the compiler only chooses other collectives (another version may
-# choose differently). What you lose is control: if a step is slow, you read the compiler's output.
+# The second run has `--shard-weights`: `place` then gives the weights another `PartitionSpec`. That one line divides
+# weights and momentum, as FSDP does. The step and its result stay the same; how to compute with the parts is the
+# compiler's choice, and another version may choose other collectives. What you lose is control: if a step is slow, you
+# read the compiler's output.
 
 # %% [markdown] tags=["slide-predict"]
 # ## 8. What a rank holds
