@@ -59,14 +59,12 @@ def changed(program: str, folder: Path, before: str, after: str) -> Path:
     return folder / f"known_wrong_{program}"
 
 
-def test_the_minimal_program_trains_and_rank_0_alone_prints() -> None:
+def test_the_minimal_program_trains() -> None:
     if reason := frameworks.problem("torch"):
         pytest.skip(reason)
-    how = LIMITS | {"python": frameworks.python("torch"), "result": False}
-    printed = launch.torchrun(CHAPTER / "minimal_ddp.py", ranks=2, **how).output
-    assert not printed.get("rank 1")
-    losses = [float(line.split()[-1]) for line in printed["rank 0"].splitlines() if line.startswith("epoch")]
-    assert len(losses) == 5 and losses[-1] < losses[0] / 2
+    run = launch.torchrun(CHAPTER / "minimal_ddp.py", ranks=2, python=frameworks.python("torch"), seconds=900)
+    first, *_, last = [float(line.split()[-1]) for line in run.output["rank 0"].splitlines()]
+    assert last < first / 2
 
 
 @pytest.mark.parametrize(("program", "ranks"), [("train_ddp.py", 2), ("train_fsdp.py", 3)])
