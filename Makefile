@@ -65,7 +65,7 @@ bench: setup  ## bench ONLY=training | measure what has a goal; writes build/ben
 	@exec $(BIN)/distlab bench $(only)
 horovod: environment  ## horovod GPU=nccl | build Horovod again, here for NVIDIA GPUs; also MPI=system CUDA=packages
 	@exec $(BIN)/distlab setup --retry $(if $(GPU),--gpu $(GPU)) $(if $(MPI),--mpi $(MPI)) $(if $(CUDA),--cuda $(CUDA))
-setup-frameworks: setup  ## setup-frameworks | add PyTorch, DeepSpeed and Ray in .venv-frameworks
+setup-frameworks: setup  ## setup-frameworks | add PyTorch, DeepSpeed, Ray and JAX
 	@exec $(BIN)/distlab setup-frameworks
 map: setup
 	@exec $(BIN)/distlab map
@@ -80,7 +80,7 @@ compile = $(BIN)/uv pip compile --quiet --upgrade --universal --python-version 3
 lock: setup  ## lock | choose the newest versions that pyproject.toml allows and write requirements.lock
 	@$(compile) --all-extras --custom-compile-command "make lock" --output-file requirements.lock pyproject.toml
 lock-frameworks: setup
-	@for part in torch deepspeed ray mxnet; do \
+	@for part in torch deepspeed ray jax mxnet; do \
 		[ $$part = mxnet ] || course="--constraints requirements.lock"; \
 		echo torch | $(compile) --custom-compile-command "make lock-frameworks" --excludes /dev/stdin $$course \
 			--output-file notebooks/programs/14_other_frameworks/$$part.lock notebooks/programs/14_other_frameworks/$$part.in || exit 1; course=; \

@@ -14,7 +14,7 @@
 #
 # **Time.** 55 minutes for exercises 1 to 3, and 25 more for exercises 4 and 5, which are optional.
 #
-# **Before this.** [Notebook 14](../../notebooks/14_other_frameworks.ipynb), sections 1 to 3, and the eight steps of
+# **Before this.** [Notebook 14](../../notebooks/14_other_frameworks.ipynb), sections 1 to 4, and the eight steps of
 # [notebook 09](../../notebooks/09_horovod.ipynb).
 #
 # **How it works.** Write each answer in the cell that says so, run it, and run the check below it: it says what is
@@ -275,7 +275,7 @@ lab.points("uneven")
 # ## 5. Several batches, one all-reduce (optional)
 #
 # If the batch that you want does not fit into the memory, a rank can add up the gradients of several smaller batches
-# before it makes one step: **gradient accumulation**. In PyTorch this is easy, because `loss.backward()` *adds* to
+# before it takes one step: **gradient accumulation**. In PyTorch this is easy, because `loss.backward()` *adds* to
 # the gradients that are there; `optimizer.zero_grad()` sets them to zero.
 #
 # Under DDP, however, every `backward` starts an all-reduce, and only one is needed. In the block of

@@ -1,8 +1,8 @@
-"""The environments of the other frameworks, PyTorch, DeepSpeed, Ray and MXNet: where they are, and what is missing.
+"""The environments of PyTorch, DeepSpeed, Ray, JAX and MXNet: where they are, and what is missing.
 
-They are extras: without them notebook 14 shows recorded results. PyTorch, DeepSpeed and Ray share `.venv-frameworks`,
-which lies over the course's environment and so finds TensorFlow, Horovod and NumPy there; MXNet, which needs a NumPy of
-2022, has `.venv-mxnet` to itself. `course_tools.setup.other_frameworks` makes them.
+They are extras: without them notebook 14 shows recorded results. All but MXNet share `.venv-frameworks`, which lies
+over the course's environment and so finds TensorFlow, Horovod and NumPy there; MXNet, which needs a NumPy of 2022, has
+`.venv-mxnet` to itself. `course_tools.setup.other_frameworks` makes them.
 """
 
 import hashlib
@@ -36,10 +36,11 @@ class Part(NamedTuple):
 
 FRAMEWORKS, MXNET = ".venv-frameworks", ".venv-mxnet"
 PARTS = {
-    # Not in the lock: the build for processors alone, which not every index has, is another file than the one for GPUs.
+    # Not in the lock: the build for CPUs alone, which not every index has, is another file than the one for GPUs.
     "torch": Part("PyTorch", FRAMEWORKS, ".venv/bin/distlab setup-frameworks torch", packages=("torch==2.13.0",)),
     "deepspeed": Part("DeepSpeed", FRAMEWORKS, ".venv/bin/distlab setup-frameworks deepspeed", needs="torch"),
     "ray": Part("Ray", FRAMEWORKS, ".venv/bin/distlab setup-frameworks ray"),
+    "jax": Part("JAX", FRAMEWORKS, ".venv/bin/distlab setup-frameworks jax"),
     "mxnet": Part(
         "MXNet", MXNET, ".venv/bin/distlab setup-frameworks mxnet", is_over_the_course=False, newest_python=(3, 11)
     ),

@@ -25,7 +25,7 @@ class Run(NamedTuple):
     """A run to record.
 
     part: what must be installed beside the course's packages.  packages: those whose versions the record names.
-    starter: the function of `distlab.launch` that starts it; with "alone" the program starts its own processes.
+    starter: the function of `distlab.launch` that starts it; with "alone" it is one process, or starts others itself.
     """
 
     framework: str
@@ -50,6 +50,8 @@ RUNS = {
         "Ray", "ray", "train_ray.py", ("ray", "tensorflow", "horovod"), ("--way", "RayExecutor"), "alone"
     ),
     "ray_tensorflow": Run("Ray", "ray", "train_ray.py", ("ray", "tensorflow"), ("--way", "TensorflowTrainer"), "alone"),
+    "jax": Run("JAX", "jax", "train_jax.py", ("jax", "numpy"), starter="alone"),
+    "jax_sharded": Run("JAX", "jax", "train_jax.py", ("jax", "numpy"), ("--shard-weights",), "alone"),
     "mxnet": Run("MXNet", "mxnet", "train_mxnet.py", ("mxnet", "numpy"), starter="mxnet"),
     "mxnet_all_reduce": Run(
         "MXNet", "mxnet", "train_mxnet.py", ("mxnet", "numpy"), ("--optimizer-on", "worker"), "mxnet"
@@ -68,13 +70,14 @@ def measure(name: str, first: Path, serial: list, ranks: int = 2, arguments: Seq
     """Do a run from the file `first`.
 
     result: what the program wrote.  differences: by file of weights, how far they are from the serial run's.
-    seconds: of the whole job.  peak_bytes: of the rank with the most memory; None if the program does not say.
     printed: the program's last line about its loss.
     """
     run = RUNS[name]
-    # Programs that start their own processes are told how many; the others are started so many times.
-    count = {"alone": {}, "mxnet": {"workers": ranks}}.get(run.starter, {"ranks": ranks})
-    workers = ["--workers", ranks] if run.starter == "alone" else []
+    # Programs that start their own processes are told how many; JAX has its devices in one process.
+    devices = {"JAX_PLATFORMS": "cpu", "XLA_FLAGS": f"--xla_force_host_platform_device_count={ranks}"}
+    counts = {"Ray": {}, "JAX": {"environment": devices}, "MXNet": {"workers": ranks}}
+    count = counts.get(run.framework, {"ranks": ranks})
+    workers = ["--workers", ranks] if run.framework == "Ray" else []
     how = {"python": frameworks.python(run.part)} if run.part else {}
     with tempfile.TemporaryDirectory(prefix="distlab-") as folder:
         weights = Path(folder) / f"{name}.npz"
@@ -83,11 +86,8 @@ def measure(name: str, first: Path, serial: list, ranks: int = 2, arguments: Seq
         done = start_run(FOLDER / run.program, *every, **count, **how, result=True, seconds=1200, start_seconds=900)
         files = sorted(Path(folder).glob("*.npz"))
         differences = {file.stem: checks.largest_difference(serial, layouts.read(file)) for file in files}
-    of_parts = done.result.values() if "losses" not in done.result else [done.result]
-    peaks = [part["peak_bytes"] for part in of_parts if "peak_bytes" in part]
     printed = [line for text in done.output.values() for line in text.splitlines() if "last loss" in line]
-    measures = {"seconds": done.seconds, "peak_bytes": max(peaks, default=None), "printed": printed[-1].strip()}
-    return {"result": done.result, "differences": differences, **measures}
+    return {"result": done.result, "differences": differences, "printed": printed[-1].strip()}
 
 
 def serial_weights(first: Path) -> list:

@@ -11,7 +11,6 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import layouts
-import memory
 import numpy as np
 import torch
 import torch.distributed as dist
@@ -67,13 +66,10 @@ def write_weights(file: Path, state: Mapping[str, torch.Tensor]) -> None:
 def summary(result: dict) -> dict:
     """On every rank: how many ranks and steps, the losses' means over the ranks, and the bytes that each rank holds."""
     of_ranks = [None] * dist.get_world_size()
-    own = {"losses": result["losses"], "held": result["held"], "peak_bytes": memory.peak_bytes()}
-    dist.all_gather_object(of_ranks, own)
+    dist.all_gather_object(of_ranks, {"losses": result["losses"], "held": result["held"]})
     losses = np.mean([rank["losses"] for rank in of_ranks], axis=0).tolist()
-    summed_up = {"ranks": len(of_ranks), "steps": len(losses), "losses": losses}
-    summed_up["held"] = [rank["held"] for rank in of_ranks]
-    summed_up["peak_bytes"] = max(rank["peak_bytes"] for rank in of_ranks)
-    return summed_up
+    held = [rank["held"] for rank in of_ranks]
+    return {"ranks": len(of_ranks), "steps": len(losses), "losses": losses, "held": held}
 
 
 def report(options: argparse.Namespace, result: dict) -> None:
@@ -90,7 +86,7 @@ def report(options: argparse.Namespace, result: dict) -> None:
 def leave() -> None:
     """Leave the process group; the last line of a program.
 
-    `dist.destroy_process_group()` is the documented way, and on GPUs it is used. On processors PyTorch 2.13 sometimes
+    `dist.destroy_process_group()` is the documented way, and on GPUs it is used. On CPUs PyTorch 2.13 sometimes
     aborts one rank in it, when everything is done ("terminate called without an active exception"), and torchrun takes
     that for a failure. There the process ends without it, when all ranks have come here.
     """

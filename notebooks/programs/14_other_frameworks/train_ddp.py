@@ -42,24 +42,18 @@ def initialize() -> torch.device:
 
 
 def train(options: object, device: torch.device) -> dict:
-    """Train; the losses of this rank's batches, the whole state of the model, and the bytes that this rank holds."""
-    torch.manual_seed(dist.get_rank())  # as without any seed, each rank draws first weights of its own
+    """Train; this rank's losses, the whole state of the model, the bytes that this rank holds."""
+    torch.manual_seed(dist.get_rank())  # each rank draws other first weights
     network = torch_network.network().to(device)
     if dist.get_rank() == 0:
         network.load_state_dict(torch_network.first_state(options.start))
+    # Step 4, average: `backward` of the wrapped model does it, bucket by bucket.
+    # Step 5, broadcast: making it sends rank 0's weights, but no optimizer's state.
+    model = DistributedDataParallel(network)
     # Step 3, scale the learning rate.
     rate = options.learning_rate * dist.get_world_size()
-    optimizer = torch.optim.SGD(network.parameters(), rate, momentum=0.9)
-    first_epoch = 0
-    checkpoint = options.folder / "checkpoint.pt" if options.folder else None
-    if options.resume:
-        saved = torch.load(checkpoint, map_location=device)
-        network.load_state_dict(saved["model"])
-        optimizer.load_state_dict(saved["optimizer"])
-        first_epoch = saved["epochs_done"]
-    # Step 4, average the gradients: the wrapped model does it, bucket by bucket, while `backward` still computes.
-    # Step 5, broadcast: making it sends rank 0's weights to all. The optimizer's state is not sent.
-    model = DistributedDataParallel(network)
+    optimizer = torch.optim.SGD(model.parameters(), rate, momentum=0.9)
+    first_epoch = load(options, model, optimizer) if options.resume else 0
     # Step 7, shard the data: rank r of N takes every N-th image from the r-th on.
     images = torch_network.samples(options.start)
     sampler = DistributedSampler(images, shuffle=False, drop_last=True)
@@ -67,24 +61,37 @@ def train(options: object, device: torch.device) -> dict:
     batches = DataLoader(images, options.batch, sampler=sampler, drop_last=True)
     losses = []
     for epoch in range(first_epoch, options.epochs):
-        sampler.set_epoch(epoch)  # with shuffle=True, every epoch would otherwise have the same order
+        sampler.set_epoch(epoch)  # with shuffle=True, a new order for each epoch
         for pictures, labels in batches:
             optimizer.zero_grad()
-            # Mixed precision: matrix products and convolutions in bfloat16, weights and gradients stay float32.
+            # Mixed precision: products in bfloat16, weights and gradients stay float32.
             with torch.autocast(device.type, torch.bfloat16, enabled=options.mixed_precision):
                 loss = cross_entropy(model(pictures.to(device)), labels.to(device))
             loss.backward()
             optimizer.step()
             losses.append(loss.item())
-        # Step 6, checkpoint on rank 0: of the model without its wrapper, so that any number of ranks can load it.
-        if checkpoint and dist.get_rank() == 0:
-            checkpoint.parent.mkdir(parents=True, exist_ok=True)
-            state = {"model": network.state_dict(), "optimizer": optimizer.state_dict(), "epochs_done": epoch + 1}
-            torch.save(state, checkpoint)
+        if options.folder and dist.get_rank() == 0:
+            save(options, model, optimizer, epochs_done=epoch + 1)
     momentum = [slot["momentum_buffer"] for slot in optimizer.state.values()]
-    held = {"parameters": sum(weight.nbytes for weight in network.parameters())}
+    held = {"parameters": sum(weight.nbytes for weight in model.parameters())}
     held["optimizer"] = sum(tensor.nbytes for tensor in momentum)
     return {"losses": losses, "state": network.state_dict(), "held": held}
+
+
+def save(options: object, model: DistributedDataParallel, optimizer: torch.optim.Optimizer, epochs_done: int) -> None:
+    """Write a checkpoint."""
+    # Step 6, checkpoint on rank 0: of the model without its wrapper, so that a program without DDP can load it.
+    options.folder.mkdir(parents=True, exist_ok=True)
+    state = {"model": model.module.state_dict(), "optimizer": optimizer.state_dict(), "epochs_done": epochs_done}
+    torch.save(state, options.folder / "checkpoint.pt")
+
+
+def load(options: object, model: DistributedDataParallel, optimizer: torch.optim.Optimizer) -> int:
+    """Read it, on every rank: nothing sends the optimizer's state; how many epochs are done."""
+    saved = torch.load(options.folder / "checkpoint.pt", map_location=next(model.parameters()).device)
+    model.module.load_state_dict(saved["model"])
+    optimizer.load_state_dict(saved["optimizer"])
+    return saved["epochs_done"]
 
 
 def main() -> None:

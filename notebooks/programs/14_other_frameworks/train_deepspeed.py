@@ -55,18 +55,18 @@ def configuration(options: object, stage: int) -> dict:
     settings = {
         "train_micro_batch_size_per_gpu": options.batch,
         "gradient_accumulation_steps": 1,
-        # Stage 1 divides the optimizer's state, 2 the gradients too, 3 the weights too; 0 nothing.
+        # Stage 0 divides nothing, 1 the optimizer's state, 2 gradients too, 3 weights too.
         "zero_optimization": {"stage": stage, "stage3_param_persistence_threshold": 0},
         "zero_allow_untested_optimizer": True,  # it knows Adam; plain SGD works just as well
     }
     if not options.default_clipping:
-        settings["gradient_clipping"] = 0.0  # the default of recent versions is 1.0: longer gradients are shortened
+        settings["gradient_clipping"] = 0.0  # recent versions clip to norm 1.0 by default
     return settings
 
 
 def train(options: object, stage: int) -> dict:
-    """Train; the losses of this rank's batches, the whole state of the model, and the bytes that this rank holds."""
-    torch.manual_seed(dist.get_rank())  # as without any seed, each rank draws first weights of its own
+    """Train; this rank's losses, the whole state of the model, the bytes that this rank holds."""
+    torch.manual_seed(dist.get_rank())  # each rank draws other first weights
     network = torch_network.network()
     if dist.get_rank() == 0:
         network.load_state_dict(torch_network.first_state(options.start))
@@ -88,7 +88,7 @@ def train(options: object, stage: int) -> dict:
     batches = DataLoader(images, options.batch, sampler=sampler, drop_last=True)
     losses = []
     for epoch in range(first_epoch, options.epochs):
-        sampler.set_epoch(epoch)  # with shuffle=True, every epoch would otherwise have the same order
+        sampler.set_epoch(epoch)  # with shuffle=True, a new order for each epoch
         for pictures, labels in batches:
             loss = cross_entropy(engine(pictures.to(engine.device)), labels.to(engine.device))
             engine.backward(loss)

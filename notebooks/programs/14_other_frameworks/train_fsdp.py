@@ -49,19 +49,19 @@ def initialize() -> torch.device:
 
 
 def train(options: object, device: torch.device) -> dict:
-    """Train; the losses of this rank's batches, the whole state of the model, and the bytes that this rank holds."""
-    torch.manual_seed(dist.get_rank())  # as without any seed, each rank draws first weights of its own
+    """Train; this rank's losses, the whole state of the model, the bytes that this rank holds."""
+    torch.manual_seed(dist.get_rank())  # each rank draws other first weights
     model = torch_network.network().to(device)
-    # Step 4, average the gradients: `backward` gathers each layer's weights, and reduce-scatters its gradients, so that
-    # each rank gets the average of its part. Two layers with weights are units of their own, the rest is the third.
+    # Step 4, average: `backward` gathers a unit's weights and reduce-scatters its gradients.
+    # Two layers with weights are units, the rest is the third.
     for layer in (model[0], model[4]):
         fully_shard(layer)
     fully_shard(model)
-    # Step 5, broadcast: not by itself! Each rank would keep its part of other weights. Here rank 0's are distributed.
+    # Step 5, broadcast: not by itself! Here the parts of rank 0's weights are sent.
     first = torch_network.first_state(options.start) if dist.get_rank() == 0 else {}
     from_rank_0 = StateDictOptions(full_state_dict=True, broadcast_from_rank0=True)
     set_model_state_dict(model, first, options=from_rank_0)
-    # Step 3, scale the learning rate. The optimizer is made of the parts, after `fully_shard`.
+    # Step 3, scale the learning rate.
     rate = options.learning_rate * dist.get_world_size()
     optimizer = torch.optim.SGD(model.parameters(), rate, momentum=0.9)
     first_epoch = load(options, model, optimizer) if options.resume else 0
@@ -72,7 +72,7 @@ def train(options: object, device: torch.device) -> dict:
     batches = DataLoader(images, options.batch, sampler=sampler, drop_last=True)
     losses = []
     for epoch in range(first_epoch, options.epochs):
-        sampler.set_epoch(epoch)  # with shuffle=True, every epoch would otherwise have the same order
+        sampler.set_epoch(epoch)  # with shuffle=True, a new order for each epoch
         for pictures, labels in batches:
             optimizer.zero_grad()
             loss = cross_entropy(model(pictures.to(device)), labels.to(device))

@@ -19,7 +19,6 @@ import json
 from pathlib import Path
 
 import layouts
-import memory
 import numpy as np
 
 from distlab import models  # before TensorFlow: it selects tf-keras
@@ -52,10 +51,11 @@ def pin_device() -> None:
     # Step 1, initialise.
     hvd.init()
     # Step 2, pin the device: the GPU of this process's place on the host; the others are hidden.
-    if gpus := tf.config.list_physical_devices("GPU"):
+    gpus = tf.config.list_physical_devices("GPU")
+    if gpus:
         own = gpus[hvd.local_rank() % len(gpus)]
         tf.config.set_visible_devices(own, "GPU")
-        tf.config.experimental.set_memory_growth(own, True)
+        tf.config.experimental.set_memory_growth(own, True)  # else NCCL finds no memory for its buffers
 
 
 def train(options: argparse.Namespace) -> dict:
@@ -104,17 +104,16 @@ def train(options: argparse.Namespace) -> dict:
 
 def report(options: argparse.Namespace, result: dict) -> None:
     """Say how it went; rank 0 writes the mean losses, what each rank holds, and the weights."""
-    own = {"losses": result["losses"], "held": result["held"], "peak_bytes": memory.peak_bytes()}
-    of_ranks = hvd.allgather_object(own)
+    of_ranks = hvd.allgather_object({"losses": result["losses"], "held": result["held"]})
     if hvd.rank() == 0:
         losses = np.mean([rank["losses"] for rank in of_ranks], axis=0).tolist()
         print(f"{hvd.size()} ranks, {layouts.outcome(losses)}", flush=True)
         if options.weights:
             layouts.write(options.weights, result["weights"])
         if options.result and losses:
-            summary = {"ranks": hvd.size(), "losses": losses, "held": [rank["held"] for rank in of_ranks]}
-            peak = max(rank["peak_bytes"] for rank in of_ranks)
-            options.result.write_text(json.dumps(summary | {"steps": len(losses), "peak_bytes": peak}) + "\n")
+            held = [rank["held"] for rank in of_ranks]
+            summary = {"ranks": hvd.size(), "steps": len(losses), "losses": losses, "held": held}
+            options.result.write_text(json.dumps(summary) + "\n")
 
 
 def main() -> None:

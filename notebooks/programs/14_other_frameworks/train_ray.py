@@ -33,6 +33,7 @@ from local_ray import running_ray
 from distlab import launch, runtime
 
 STEPS, GLOBAL_BATCH, LEARNING_RATE = 20, 48, 0.01  # the rate is that of one worker
+Trained = tuple[list[float], list[np.ndarray]]  # losses and weights
 
 
 def parse() -> argparse.Namespace:
@@ -57,8 +58,8 @@ def own_batches(start: dict, rank: int, ranks: int) -> "tf.data.Dataset":  # noq
     return samples.batch(GLOBAL_BATCH // ranks).take(STEPS)
 
 
-def train_with_horovod(start: dict) -> tuple[list[float], list[np.ndarray]]:
-    """What each rank does: nothing in it knows of Ray. The losses of the steps, and the weights afterwards."""
+def train_with_horovod(start: dict) -> Trained:
+    """What each rank does, without a word of Ray; the losses, and the weights afterwards."""
     from distlab import models  # first: it selects tf-keras
 
     # isort: split
@@ -121,12 +122,8 @@ def train_with_tensorflow(config: dict) -> None:
         train.report({"losses": losses}, checkpoint=train.Checkpoint.from_directory(folder) if is_chief else None)
 
 
-def ray_executor(options: argparse.Namespace, start: dict, folder: Path) -> tuple[list[float], list[np.ndarray]]:
+def ray_executor(options: argparse.Namespace, start: dict, folder: Path) -> Trained:
     """Horovod on Ray."""
-    try:
-        launch.require_horovod()
-    except launch.HorovodMissing as missing:
-        raise SystemExit(str(missing)) from None
     from horovod.ray import RayExecutor
 
     settings = RayExecutor.create_settings(timeout_s=120)
@@ -137,7 +134,7 @@ def ray_executor(options: argparse.Namespace, start: dict, folder: Path) -> tupl
     return of_ranks[0]
 
 
-def tensorflow_trainer(options: argparse.Namespace, start: dict, folder: Path) -> tuple[list[float], list[np.ndarray]]:
+def tensorflow_trainer(options: argparse.Namespace, start: dict, folder: Path) -> Trained:
     """TensorFlow's strategy for several workers on Ray."""
     from ray.train import RunConfig, ScalingConfig
     from ray.train.tensorflow import TensorflowTrainer
@@ -159,6 +156,8 @@ WAYS = {"RayExecutor": ray_executor, "TensorflowTrainer": tensorflow_trainer}
 def main() -> None:
     """Train in the way that is asked for, and write losses and weights."""
     options = parse()
+    if options.way == "RayExecutor" and (reason := launch.horovod_problem()):
+        raise SystemExit(reason)
     runtime.processes.end_on_signals()
     with np.load(options.start) as arrays:
         start = {"weights": layouts.read(options.start), "images": arrays["images"], "labels": arrays["labels"]}

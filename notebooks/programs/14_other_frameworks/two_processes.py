@@ -130,7 +130,7 @@ def report(file: Path) -> str:
     seen, different = run["seen"]
     return "\n".join(
         [
-            f"{RANKS} processes made {run['steps']} steps in {EPOCHS} epochs, which had {run['orders']} orders",
+            f"{RANKS} processes took {run['steps']} steps in {EPOCHS} epochs, which had {run['orders']} orders",
             f"in the first epoch they saw {seen} images together, {different} of {IMAGES} different ones",
             f"their weights differ by {run['apart']:g}",
             f"checkpoints were written by rank {' and '.join(map(str, run['writers']))}",

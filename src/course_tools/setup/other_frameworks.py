@@ -1,4 +1,4 @@
-"""Install the other frameworks, PyTorch, DeepSpeed, Ray and MXNet, into environments of their own."""
+"""Install the other frameworks, PyTorch, DeepSpeed, Ray, JAX and MXNet, into environments of their own."""
 
 import json
 import os
@@ -22,14 +22,14 @@ class GpuBuildOnly(PlainError):
     """The only PyTorch that pip finds is the one for GPUs, and this machine has none."""
 
 
-def set_up(*parts: Literal["torch", "deepspeed", "ray", "mxnet"], any_torch: bool = False) -> int:
+def set_up(*parts: Literal["torch", "deepspeed", "ray", "jax", "mxnet"], any_torch: bool = False) -> int:
     """Install the frameworks of notebook 14.
 
     Args:
         parts: Which; by default all but mxnet.
         any_torch: Take the PyTorch for GPUs if there is no other.
     """
-    chosen = parts or ("torch", "deepspeed", "ray")
+    chosen = parts or ("torch", "deepspeed", "ray", "jax")
     for part in chosen:
         try:
             install(part, any_torch)
@@ -74,7 +74,7 @@ def install(part: str, any_torch: bool = False) -> None:
         if brings_gpus and not any_torch and not devices.gpu_names():
             raise GpuBuildOnly(
                 "The only PyTorch that pip finds here is the one for GPUs, which brings several GB, and this machine "
-                "has no GPU: put the address of PyTorch's index for processors (PyTorch's page “Get started” has it) "
+                "has no GPU: put the address of PyTorch's index for CPUs (PyTorch's page “Get started” has it) "
                 "into PIP_EXTRA_INDEX_URL and run the same command again, or add --any-torch to take the large one."
             )
         subprocess.run([*pip, *packages], check=True, env=variables)

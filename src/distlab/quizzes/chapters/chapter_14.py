@@ -1,4 +1,4 @@
-"""Other frameworks: layouts of weights, who does which step, what a rank holds, the traffic of a key-value store."""
+"""Other frameworks: layouts of weights, who does which step, what a rank or device holds, a key-value store."""
 
 from distlab import costs
 from distlab.quizzes.item import Item, amount, figure, other, pick
@@ -14,8 +14,8 @@ def place_after_flatten(
     framework: str = pick("Keras", "PyTorch"),
 ) -> None:
     places = {"Keras": (row * side + column) * channels + channel, "PyTorch": (channel * side + row) * side + column}
-    item.enter(f"""After the pooling an image has {side} × {side} positions and {channels} channels. At which place,
-        counted from 0, does {framework} put row {row}, column {column}, channel {channel} when it flattens?""")
+    item.enter(f"""After the pooling an image has {side} × {side} positions and {channels} channels. At which index,
+        counted from 0, does {framework} put row {row}, column {column}, channel {channel} when it flattens them?""")
     item.right(places[framework]).why("""Keras has the channels last and goes row by row; PyTorch has them first and
         goes channel by channel.""")
     item.wrong(other(places, framework), "The other framework").why("Ask which dimension changes fastest.")
@@ -47,7 +47,7 @@ def orders_of_a_sampler(
 ) -> None:
     right, wrong = (epochs, 1) if calls else (1, epochs)
     item.choose(f"""A PyTorch program trains for {epochs} epochs on {ranks} ranks with `DistributedSampler`. It
-        {"calls" if calls else "never calls"} `sampler.set_epoch(epoch)`. In how many different orders does a rank get
+        {"calls" if calls else "never calls"} `sampler.set_epoch(epoch)`. In how many different orders does a rank see
         its samples?""")
     item.right(right, "orders").why("""The sampler shuffles by its seed and its epoch; without the call the epoch never
         changes.""")
@@ -64,8 +64,8 @@ def sums_and_means(
         "DDP": "divides each rank's loss by the global batch, and DDP averages the gradients",
         "TensorFlow": "takes the mean over each worker's own batch, and TensorFlow sums the gradients",
     }
-    item.enter(f"""A program on {ranks} ranks {habit[case]}. The optimizer is SGD with a rate of {rate}. With which rate
-        would one process train alike?""")
+    item.enter(f"""A program on {ranks} ranks {habit[case]}. The optimizer is SGD with a rate of {rate}. Which rate
+        makes one process train the same way?""")
     item.right(rate * factor).why("""DDP wants the mean of the rank's own batch, TensorFlow a loss that is divided by
         the global batch.""")
     item.wrong(rate, "It makes no difference").why("One division is missing, or one is too many.")
@@ -77,7 +77,7 @@ def who_must_call(
     item: Item, ranks: int = pick(2, 4, 8, 16), way: str = pick("DistributedDataParallel", "fully_shard")
 ) -> None:
     whole = {
-        "Rank 0 can write the checkpoint of the weights alone.": """Under DDP every rank has the whole model; under
+        "Rank 0 alone can write the checkpoint of the weights.": """Under DDP every rank has the whole model; under
             `fully_shard` it has a part.""",
         "The wrapper itself makes the first weights equal.": """The constructor of DDP broadcasts; `fully_shard` sends
             nothing.""",
@@ -110,8 +110,8 @@ def states_on_a_rank(
 
 
 def silent_clipping(item: Item, norm: float = pick(0.4, 0.8, 2.0, 4.0, 5.0), rate: float = pick(0.02, 0.1)) -> None:
-    item.choose(f"""A library clips gradients to norm 1, and nobody knows. A gradient has norm {norm:g}, and SGD has a
-        rate of {rate}. How long is the step?""")
+    item.choose(f"""A library clips gradients to norm 1 without a warning. A gradient has norm {norm:g}, and SGD
+        has a rate of {rate}. What is the norm of the step?""")
     item.right(rate * min(norm, 1.0)).why("Gradients with a larger norm are scaled down to norm 1; others stay.")
     item.wrong(rate * norm if norm > 1 else rate, "Clipping misunderstood").why("""Clipping shortens what is longer than
         1.""")
@@ -121,7 +121,7 @@ def silent_clipping(item: Item, norm: float = pick(0.4, 0.8, 2.0, 4.0, 5.0), rat
 
 def traffic_of_a_worker(item: Item, ranks: int = pick(4, 8, 16, 32), megabytes: int = pick(20, 50, 100)) -> None:
     ring = float(costs.all_reduce("ring", ranks, megabytes).largest_bytes_sent)
-    item.choose(f"""{ranks} workers have gradients of {megabytes} MB. How many MB more does each of them send in a ring
+    item.choose(f"""{ranks} workers have gradients of {megabytes} MB. How many more MB does each of them send in a ring
         all-reduce than to a key-value store?""")
     item.right(ring - megabytes, "MB").why(f"""To the store it pushes the gradient once; in the ring it sends
         {figure(ring)} MB. The load of the servers is another matter.""")
@@ -143,15 +143,22 @@ def traffic_of_a_server(
     item.wrong(ring, "A ring").why("Push and pull are no ring.")
 
 
-def rescaled_gradient(
-    item: Item, workers: int = pick(2, 4, 8), batch: int = pick(24, 32, 64), mode: str = pick("dist_sync", "dist_async")
+def part_on_a_device(
+    item: Item,
+    devices: int = pick(2, 4, 8),
+    rows: int = pick(64, 128),
+    spec: str = pick('PartitionSpec("data")', "PartitionSpec()", 'PartitionSpec(None, "data")'),
 ) -> None:
-    counts = {"dist_sync": workers * batch, "dist_async": batch}
-    item.enter(f"""{workers} MXNet workers push the sum of the gradients over their {batch} images. The optimizer is on
-        the server, and the mode is `{mode}`. Each step shall be a mean over its images. By which number must it
-        divide?""")
-    item.right(counts[mode], "images").why("""With `dist_sync` one step takes the pushes of all workers; with
-        `dist_async` each push is a step.""")
-    item.wrong(other(counts, mode), "The other mode").why("Ask whose images are in one step.")
-    item.wrong(workers, "The workers").why("The sum is over images, so the images count.")
-    item.wrong(workers * workers * batch, "Divided twice").why("The server adds the pushes once.")
+    parts = {
+        'PartitionSpec("data")': f"({rows // devices}, 48)",
+        "PartitionSpec()": f"({rows}, 48)",
+        'PartitionSpec(None, "data")': f"({rows}, {48 // devices})",
+    }
+    item.choose(f"""A JAX mesh has {devices} devices on one axis, `data`. An array of shape ({rows}, 48) is put on it
+        with `{spec}`. What is the shape of the part on each device?""")
+    item.right(parts[spec]).why("""Each name stands for a dimension, in order, and divides it; a dimension without a
+        name stays whole.""")
+    for name, part in parts.items():
+        if name != spec:
+            item.wrong(part, f"As with {name}").why("Ask which dimension has the name of the axis.")
+    item.wrong(f"({rows // devices}, {48 // devices})", "Both divided").why("One axis can divide one dimension only.")
