@@ -527,8 +527,7 @@ print(f"largest difference between ranks {between:.2f}, from a broadcast in time
 #
 # Horovod's optimizer and callbacks know tf-keras only; with Keras 3 they fail ("'Variable' object has no attribute
 # 'ref'"). But an optimizer of Keras 3 has one method through which all gradients go, `apply`. And Horovod broadcasts
-# TensorFlow's variables, which are the `value` of Keras's. (Sections 8 and 9 of [08](08_other_strategies.ipynb) have
-# more.)
+# TensorFlow's variables, which are the `value` of Keras's. ([08b](08b_keras_3.ipynb) has more.)
 
 # %%
 display(programs.show(keras3, "AveragingSGD", "average"), changed("begin", before=keras, after=keras3))

@@ -4,17 +4,7 @@ On a laptop, two workers; the launcher chooses the ports and sets TF_CONFIG:
 
     distlab launch --workers 2 keras_3.py -- --result result.json --weights weights.npz
 
-By hand, in one terminal per worker; all get the same list of free addresses, and each its own index:
-
-    python keras_3.py --index 0 --workers localhost:PORT0 localhost:PORT1
-    python keras_3.py --index 1 --workers localhost:PORT0 localhost:PORT1
-
-With mpirun or under Slurm, each process takes its rank as the index (MPI itself is not used):
-
-    mpirun -np 2 bash -c 'python keras_3.py --index $OMPI_COMM_WORLD_RANK --workers HOST0:PORT0 HOST1:PORT1'
-    srun --ntasks=2 bash -c 'python keras_3.py --index $SLURM_PROCID --workers HOST0:PORT0 HOST1:PORT1'
-
-With neither it is one process. Each way starts from the same first weights and sees the same global batches:
+Without TF_CONFIG it is one process. Each way starts from the same first weights and sees the same global batches:
 
 | way | what the loop does with its gradients |
 |---|---|
@@ -29,7 +19,6 @@ said, and the weights, one vector for each way. `serial` is what they are compar
 
 import argparse
 import json
-import os
 from pathlib import Path
 
 import numpy as np
@@ -48,8 +37,6 @@ GLOBAL_BATCH_SIZE = 64
 def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     """The command line; the same for all workers."""
     parser = argparse.ArgumentParser(description="Train with Keras 3 on several workers.")
-    parser.add_argument("--index", type=int, help="which of --workers this process is, from 0; else TF_CONFIG says it")
-    parser.add_argument("--workers", nargs="+", metavar="HOST:PORT", help="the addresses of all workers")
     parser.add_argument("--dataset", choices=data.NAMES, default="digits")
     parser.add_argument("--steps", type=int, default=20, help="updates of the weights in each way (default: 20)")
     parser.add_argument("--sgd", type=float, default=0.1, help="SGD's learning rate (default: 0.1)")
@@ -152,8 +139,6 @@ def fit(strategy: tf.distribute.Strategy, options: argparse.Namespace) -> str:
 def main() -> None:
     """Train in all ways, and let worker 0 write what came out."""
     options = parse()
-    if options.workers:
-        os.environ["TF_CONFIG"] = cluster_spec.tf_config({"worker": options.workers}, "worker", options.index)
     with cluster_spec.interruptible():
         strategy = tf.distribute.MultiWorkerMirroredStrategy()
     tf.get_logger().setLevel("ERROR")  # no advice about collectives outside of a tf.function
