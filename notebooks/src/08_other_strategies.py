@@ -167,7 +167,7 @@ programs.show(PROGRAMS / "minimal.py")
 # %% [markdown]
 # In a terminal: `distlab launch --workers 2 --parameter-servers 1 minimal.py`. Here the same by a function:
 
-# %% tags=["varies", "slide-output"]
+# %% tags=["varies"]
 run = launch.tensorflow(PROGRAMS / "minimal.py", workers=team, parameter_servers=1, **how)
 print(run.output["chief"])
 
@@ -314,7 +314,7 @@ checks.assert_equal_weights(whole, model.get_weights())
 # 4. It hands them out immediately; only `in_order` waited.
 # </details>
 
-# %% [markdown] tags=["slide-predict"]
+# %% [markdown]
 # ## 5. A worker dies, a server dies
 #
 # In the last two runs the chief kills a process, for real, when half of the gradients are applied. In `lost_worker` it
@@ -323,7 +323,7 @@ checks.assert_equal_weights(whole, model.get_weights())
 # %%
 programs.show(PROGRAMS / "parameter_server.py", "Trainer.kill")
 
-# %% [markdown]
+# %% [markdown] tags=["slide-predict"]
 # **Predict.** Under `MultiWorkerMirroredStrategy` one lost worker ends the job ([chapter
 # 13](13_fault_tolerance.ipynb)). What happens here to the gradient that the lost worker was computing? And can the
 # others go on without a server?
@@ -347,7 +347,7 @@ print("lost_server:", measured["lost_server"].get("error", "it died after the la
 #
 # So "asynchronous training survives failures" is half of the truth: it survives the loss of *workers*.
 
-# %% [markdown] tags=["slide-text", "slide-predict"]
+# %% [markdown]
 # ## 6. What staleness and waiting cost, simulated
 #
 # Eight workers of the virtual cluster train a small network in NumPy, 10 ms per gradient. `simulated_training.py` has
@@ -428,7 +428,7 @@ draw.show(figure, "Three rising lines: how many times longer synchronous trainin
 # 3. No gradient is stale in a synchronous step.
 # </details>
 
-# %% [markdown] tags=["slide-text", "slide-predict"]
+# %% [markdown] tags=["slide-predict"]
 # **Workers that are slow by chance.** Now all are equal, but one gradient in twenty takes ten times as long. A
 # synchronous step waits if at least one of eight workers is unlucky, which happens in $1 - 0.95^8 = 34\,\%$ of all
 # steps.
@@ -464,8 +464,8 @@ for backups in range(4):
 # | tables too large for any device | parameter servers, or an embedding that is divided over the devices |
 #
 # Texts of about 2018 advise asynchronous training where machines differ or disappear. Since then training moved to
-# equal GPUs with fast links, and checkpoints became cheap. And an asynchronous run cannot be repeated, so no test can
-# prove it right.
+# equal GPUs with fast links, and jobs learned to save when a notice comes and to start again. And an asynchronous run
+# cannot be repeated, so no test can prove it right.
 
 # %% [markdown] tags=["slide-takeaway"]
 # **The maintainers' word.** Asked about parameter servers in December 2024, Keras's author François Chollet called them

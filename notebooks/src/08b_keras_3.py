@@ -77,14 +77,14 @@ print(run.output["worker 0"])
 #
 # **Predict.** `fit` or a loop, legacy Keras or Keras 3: which strategies fail where?
 
-# %% tags=["slide-output"]
+# %%
 Markdown(strategy_support.markdown(strategy_support.read(PROGRAMS / "support_table.json")))
 
 # %% [markdown] tags=["slide-takeaway", "slide-points"]
 # What does not work, and why:
 #
-# - **`MultiWorkerMirroredStrategy`, `fit`.** Keras 3 wrote its `fit` for replicas in one process. It expects a tensor,
-#   gets a `PerReplica` object with one value per replica, and cannot convert it. With *one* worker it works, so a test
+# - **`MultiWorkerMirroredStrategy`, `fit`.** It was written for replicas in one process. It expects a tensor, gets
+#   a `PerReplica` object with one value per replica, and cannot convert it. With *one* worker it works, so a test
 #   with one worker does not find it.
 # - **`ParameterServerStrategy`.** `fit` does not know the coordinator. In a loop all gradients reach the weights, but
 #   the optimizer's own counter loses updates of workers that write at the same time: avoid schedules and Adam.
