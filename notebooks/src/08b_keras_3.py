@@ -114,7 +114,7 @@ arguments = ["--dataset", dataset, "--steps", 20 * epochs, "--weights", file]
 run = launch.tensorflow(PROGRAMS / "keras_3.py", *arguments, workers=team, result=True, **how)
 saved = dict(np.load(file))
 folder.cleanup()
-print(f"{run.seconds:.0f} s; fit: {run.result['fit']}")
+print(f"{run.seconds:.0f} s")
 
 # %% tags=["slide-output"]
 keras_3 = programs.module(PROGRAMS / "keras_3.py")

@@ -69,7 +69,6 @@ def test_a_custom_loop_of_keras_3_on_two_workers_equals_one_process(
     result, weights = two_workers
     first, last = serial[optimizer]
     assert result["workers"] == 2 and len(result["losses"][f"{optimizer}, {way}"]) == STEPS
-    assert result["fit"].startswith("ValueError: Attempt to convert a value (PerReplica:")
     assert difference(first, last) > 0.05
     assert difference(weights[f"{optimizer}, {way}"], last) < checks.TOLERANCE
 

@@ -36,7 +36,7 @@ def serve(resolver: tf.distribute.cluster_resolver.ClusterResolver, folder: Path
     task = {"job_name": resolver.task_type, "task_index": resolver.task_id}
     (folder / f"{resolver.task_type}{resolver.task_id}").write_text(str(os.getpid()))
     options = tf.compat.v1.ConfigProto(inter_op_parallelism_threads=4)  # fewer than servers + 1 can block forever
-    tf.distribute.Server(resolver.cluster_spec(), protocol="grpc", config=options, **task).join()
+    tf.distribute.Server(resolver.cluster_spec(), config=options, **task).join()
 
 
 def later(tensor: tf.Tensor, seconds: tf.Tensor) -> tf.Tensor:

@@ -134,5 +134,3 @@ def mean_step(backups: int, steps: int = 20_000) -> float:
 
 if __name__ == "__main__":
     print(losses(Classifier("digits"), rate=0.05))
-    print({name: round(times_longer(network, slower=4), 2) for name, network in NETWORKS.items()})
-    print([round(mean_step(backups), 4) for backups in range(4)])
