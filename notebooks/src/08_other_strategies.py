@@ -424,7 +424,8 @@ draw.show(figure, "Three rising lines: how many times longer synchronous trainin
 # <summary>Answer</summary>
 #
 # 1. It waits less: the slow worker has less to compute.
-# 2. **Right**, if the time is spent on images. The gradient must then weight every image, not every worker, equally.
+# 2. **Right.** This holds if the time is spent on images. The gradient must then weight every image, not every worker,
+#    equally.
 # 3. No gradient is stale in a synchronous step.
 # </details>
 
