@@ -70,7 +70,7 @@ setup-frameworks: setup  ## setup-frameworks | add PyTorch, DeepSpeed, Ray and J
 map: setup
 	@exec $(BIN)/distlab map
 support-table: setup
-	@exec $(BIN)/python notebooks/programs/08_other_strategies/measure_support.py
+	@exec $(BIN)/python notebooks/programs/08b_keras_3/measure_support.py
 record-frameworks: setup
 	@exec $(BIN)/python notebooks/programs/14_other_frameworks/record.py $$(echo $(ONLY) | tr , ' ')
 record-cluster: setup

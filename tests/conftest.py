@@ -12,7 +12,7 @@ from filelock import FileLock
 from tests.prepared_runs import PreparedRuns, prepared_runs
 
 ROOT = Path(__file__).parents[1]
-NOTEBOOKS = sorted((ROOT / "notebooks").glob("[0-9][0-9]_*.ipynb"))
+NOTEBOOKS = sorted((ROOT / "notebooks").glob("[0-9][0-9]*_*.ipynb"))
 
 
 def pytest_configure() -> None:

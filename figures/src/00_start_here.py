@@ -25,6 +25,7 @@ CHAPTERS = {
     "06": ((2, 1), "06 ring\nall-reduce", ("04",)),
     "07": ((2, 2), "07 multi-\nworker", ("06",)),
     "08": ((1, 3), "08 other\nstrategies", ("07",)),
+    "08b": ((1, 4), "08b Keras 3", ("08",)),
     "09": ((3, 3), "09 Horovod", ("07",)),
     "10": ((2, 4), "10 large\nbatches", ("09",)),
     "11": ((3, 4), "11 scaling,\nprofiling", ("09",)),

@@ -21,7 +21,7 @@ def tf_config(job: str, index: int) -> str:
         addresses = [f'    "{name}{number}:port"' for number in range(count)]
         jobs.append("\n".join([f'  "{name}": [', ",\n".join(addresses) + "]"]))
     cluster = ",\n".join(jobs)
-    return f'{{"cluster": {{\n{cluster}}},\n "task": {{"type": "{job}",\n          "index": {index}}}}}'
+    return f'{{"cluster": {{\n{cluster}}},\n "task": {{\n    "type": "{job}",\n    "index": {index}}}}}'
 
 
 def parameter_server_roles(folder: Path) -> None:
@@ -31,7 +31,7 @@ def parameter_server_roles(folder: Path) -> None:
     workers, width = row(JOBS["worker"], 0.15, right, 0.3)
     servers, server_width = row(JOBS["ps"], 0.6, right - 0.45, 0.5)
     box(axes, (1.45, 3.05), 2.0, 0.55, "chief: runs the program,\ncreates the variables")
-    label(axes, (0.15, 2.72), "hands out steps", ha="left", fontsize=8)
+    label(axes, (0.15, 2.72), "hands out steps", ha="left", fontsize=9)
     for worker, left in enumerate(workers):
         middle = left + width / 2
         arrow(axes, (2.45 + 0.5 * (worker - 1), 3.05), (middle, 2.42))
@@ -44,15 +44,15 @@ def parameter_server_roles(folder: Path) -> None:
             axes.annotate("", (start, 1.75), (end, 0.82), arrowprops=style)
     for server, left in enumerate(servers):
         box(axes, (left, 0.37), server_width, 0.45, f"ps {server}: holds half\nof the variables")
-    label(axes, (0.1, 1.28), "variables\ngo up,\ngradients\ngo down", ha="left", fontsize=8)
+    label(axes, (0.1, 1.28), "variables\ngo up,\ngradients\ngo down", ha="left", fontsize=9)
     text = "Workers do not wait for each other; no two talk to each other."
-    label(axes, (2.45, 0.17), text, fontsize=8, color="#5A5A5A")
+    label(axes, (2.45, 0.17), text, fontsize=9, color="#5A5A5A")
     box(axes, (5.0, 0.37), 2.05, 3.23)
-    label(axes, (5.1, 3.43), "TF_CONFIG of worker 1:", ha="left", fontsize=8)
-    style = {"ha": "left", "fontsize": 8, "family": "monospace", "linespacing": 1.3, "color": INK, "va": "top"}
+    label(axes, (5.1, 3.43), "TF_CONFIG of worker 1:", ha="left", fontsize=9)
+    style = {"ha": "left", "fontsize": 9, "family": "monospace", "linespacing": 1.3, "color": INK, "va": "top"}
     label(axes, (5.1, 3.26), tf_config("worker", 1), **style)
     text = "cluster is the same for all;\ntask says who this one is:\ntype chief, worker or ps,\nand which of them"
-    label(axes, (5.1, 0.77), text, ha="left", fontsize=8)
+    label(axes, (5.1, 0.77), text, ha="left", fontsize=9)
     draw.save(
         figure,
         folder / "08_parameter_server_roles.svg",

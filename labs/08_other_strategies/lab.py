@@ -14,7 +14,7 @@
 #
 # **Time.** 52 minutes for exercises 1 to 4, and 13 more for exercise 5, which is optional.
 #
-# **Before this.** [Notebook 08](../../notebooks/08_other_strategies.ipynb), sections 3 to 5.
+# **Before this.** [Notebook 08](../../notebooks/08_other_strategies.ipynb), sections 4 and 6.
 #
 # **How it works.** Write each answer in the cell that says so, run it, and run the check below it: it says what is
 # wrong, with a hint. `make check LAB=08` does the same in a terminal. No server is started here, and TensorFlow is not

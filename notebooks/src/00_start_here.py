@@ -127,7 +127,7 @@ print(f"the weights differ by up to {difference:.0%} of the largest weight")
 #
 # An arrow in the map leads from a chapter to one that builds on it.
 #
-# ![The map of the course: sixteen chapters, with arrows from each to those that need it](../figures/00_course_map.svg)
+# ![The map of the course: the chapters, with arrows from each to those that need it](../figures/00_course_map.svg)
 
 # %% [markdown]
 # - **One process.** [01 why distribute](01_why_distribute.ipynb),
@@ -136,8 +136,8 @@ print(f"the weights differ by up to {difference:.0%} of the largest weight")
 #   [05 save and load](05_save_and_load.ipynb)
 # - **Several processes.** [06 collectives](06_collectives_and_ring_all_reduce.ipynb),
 #   [07 multi-worker](07_multi_worker.ipynb), [08 other strategies](08_other_strategies.ipynb),
-#   [09 Horovod](09_horovod.ipynb), [10 large batches](10_large_batch_and_warmup.ipynb),
-#   [11 scaling and profiling](11_scaling_and_profiling.ipynb)
+#   [08b Keras 3](08b_keras_3.ipynb), [09 Horovod](09_horovod.ipynb),
+#   [10 large batches](10_large_batch_and_warmup.ipynb), [11 scaling and profiling](11_scaling_and_profiling.ipynb)
 # - **At scale.** [12 model parallelism](12_model_parallelism.ipynb), [13 fault tolerance](13_fault_tolerance.ipynb),
 #   [14 other frameworks](14_other_frameworks.ipynb), [15 clusters](15_clusters.ipynb)
 #
@@ -224,7 +224,7 @@ print(data.describe(dataset))
 # There are two versions of Keras. Keras 3 is the newer one; **legacy Keras** is Keras 2, maintained as the package
 # `tf-keras`. The course uses legacy Keras: with TensorFlow 2.21, `Model.fit` of Keras 3 fails with
 # `MultiWorkerMirroredStrategy` in two processes, with `ParameterServerStrategy` and with Horovod's
-# `DistributedOptimizer`. [Chapter 08](08_other_strategies.ipynb) measures it and shows what to do with Keras 3.
+# `DistributedOptimizer`. [Chapter 08b](08b_keras_3.ipynb) measures it and shows what to do with Keras 3.
 #
 # `tf.keras` is legacy Keras if the variable `TF_USE_LEGACY_KERAS` is 1 when TensorFlow starts, as it is in the course's
 # environment. In another one, set it or write `import distlab` before `import tensorflow`. A plain `import keras` still

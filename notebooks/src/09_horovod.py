@@ -493,7 +493,7 @@ print(f"from a broadcast in time {late_by:.2f}")
 #
 # Horovod's optimizer and callbacks know tf-keras only; with Keras 3 they fail ("'Variable' object has no attribute
 # 'ref'"). But an optimizer of Keras 3 has one method through which all gradients go, `apply`. And Horovod broadcasts
-# TensorFlow's variables, which are the `value` of Keras's.
+# TensorFlow's variables, which are the `value` of Keras's. ([08b](08b_keras_3.ipynb) has more.)
 
 # %%
 keras3 = PROGRAMS / "train_keras3.py"

@@ -15,7 +15,7 @@ from nbformat import NotebookNode
 
 from course_tools import __main__ as cli
 from course_tools.html_pages import title_of
-from course_tools.site.chapters import chapter_notebooks, part_of
+from course_tools.site.chapters import chapter_notebooks, number_of, part_of
 from distlab.runtime import tables
 from distlab.runtime.errors import PlainError
 
@@ -70,7 +70,7 @@ SEMESTER = (
     Session("week 3", ("05",), ("05",), shorten="lab 05: exercise 4"),
     Session("week 4", ("06",), ("06",)),
     Session("week 5", ("07",), ("07",)),
-    Session("week 6", ("08",), ("08",), shorten="08: part 2, Keras 3"),
+    Session("week 6", ("08", "08b"), ("08",), shorten="08b"),
     Session("week 7", ("09",), ("09",)),
     Session("week 8", ("10",), ("10",)),
     Session("week 9", ("11",), ("11",)),
@@ -91,8 +91,8 @@ class Entry(NamedTuple):
 
     @property
     def chapter(self) -> str:
-        """The two digits of the chapter."""
-        return next(name[:2] for name in (self.file.stem, self.file.parent.name) if name[:2].isdigit())
+        """The number of the chapter."""
+        return next(number_of(name) for name in (self.file.stem, self.file.parent.name) if name[:2].isdigit())
 
 
 def write() -> None:

@@ -24,7 +24,7 @@ from course_tools.site.chapters import how_to_repair
 from course_tools.site.mathml import mathml
 
 TEMPLATES = Path(__file__).with_name("templates")
-CHAPTER = re.compile(r"^(?:\.\./notebooks/)?(\d\d_\w+)\.ipynb")
+CHAPTER = re.compile(r"^(?:\.\./notebooks/)?(\d\d[a-z]?_\w+)\.ipynb")
 GLOSSARY = "glossary.html"
 WIDGET_NOTE = "<p><em>In JupyterLab there is a slider here.</em></p>"
 

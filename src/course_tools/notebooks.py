@@ -21,6 +21,7 @@ from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernel
 from nbformat import NotebookNode
 
 from course_tools import glossary
+from course_tools.site.chapters import number_of
 from distlab.runtime.errors import PlainError
 from distlab.runtime.lookups import NoSuchName, require_name
 
@@ -49,7 +50,7 @@ class CellFailed(PlainError):
 
 def sources(folder: Path, only: str | None = None) -> list[Path]:
     """The text sources in `folder`/src, in the order of the course; `only` is that of `chosen`."""
-    return chosen(sorted((folder / "src").glob("[0-9][0-9]_*.py")), only)
+    return chosen(sorted((folder / "src").glob("[0-9][0-9]*_*.py")), only)
 
 
 def chosen(files: Sequence[Path], only: str | None = None, kind: str = "notebook") -> list[Path]:
@@ -62,11 +63,11 @@ def chosen(files: Sequence[Path], only: str | None = None, kind: str = "notebook
     if not only:
         return list(files)
     names = [name.strip().zfill(2) for name in only.split(",") if name.strip()]
-    numbers = [file.stem[:2] for file in files]
+    numbers = [number_of(file.stem) for file in files]
     for name in names or [only]:
         if name not in numbers:
             require_name([file.stem for file in files], name, kind)
-    return [file for file in files if {file.stem, file.stem[:2]} & set(names)]
+    return [file for file in files if {file.stem, number_of(file.stem)} & set(names)]
 
 
 def notebook_of(source: Path) -> Path:
@@ -76,7 +77,7 @@ def notebook_of(source: Path) -> Path:
 
 def convert(source: Path) -> NotebookNode:
     """The notebook of a chapter without outputs, with links to the glossary; the same for the same text."""
-    notebook = convert_plainly(source, source.stem[:2])
+    notebook = convert_plainly(source, number_of(source.stem))
     glossary.link_first_uses(notebook, source.parents[2] / "docs" / "glossary.md", "../docs/glossary.md")
     return notebook
 
@@ -217,7 +218,7 @@ def update_tags(source: Path) -> Path:
     notebook = nbformat.read(target, as_version=4)
     if [(cell.id, cell.source) for cell in notebook.cells] != [(cell.id, cell.source) for cell in expected.cells]:
         raise NotRecorded(
-            f"Not only tags have changed in {source.name}; run 'make notebooks ONLY={source.stem[:2]}', "
+            f"Not only tags have changed in {source.name}; run 'make notebooks ONLY={number_of(source.stem)}', "
             "which executes the notebook again."
         )
     for cell, new in zip(notebook.cells, expected.cells, strict=True):

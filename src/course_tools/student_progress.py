@@ -16,7 +16,7 @@ from course_tools import user_folders, working_copy
 from course_tools.grading import notebook
 from course_tools.lab_cells import answered, printed
 from course_tools.lab_sources import STUDENT
-from course_tools.site.chapters import is_chapter
+from course_tools.site.chapters import is_chapter, number_of
 from distlab.labs import registry
 from distlab.runtime import tables
 
@@ -73,7 +73,7 @@ def table(chapters: list[ChapterProgress]) -> str:
     lines = [tables.text(columns, [*rows, ("together", cells, solved)], right=(1, 2))]
     for chapter in chapters:
         if chapter.unchecked:
-            number, count = chapter.title[:2], chapter.unchecked
+            number, count = chapter.title.split()[0], chapter.unchecked
             lines.append(
                 f"Lab {number}: {'1 exercise is' if count == 1 else f'{count} exercises are'} written, not checked: no "
                 f"output of the check is saved. `make check LAB={number}` checks them; to count here, run the notebook "
@@ -111,7 +111,7 @@ def _code_cells(file: Path, notes: list[str]) -> list[nbformat.NotebookNode]:
         content, _ = notebook.document(file)
         return [cell for cell in nbformat.reads(json.dumps(content), as_version=4).cells if cell.cell_type == "code"]
     except Exception:  # whatever is wrong with the file
-        number = (file.parent.name if file.name == STUDENT else file.name)[:2]
+        number = number_of(file.parent.name if file.name == STUDENT else file.name)
         notes.append(f"{file} cannot be read as a notebook; `.venv/bin/distlab lab --fresh {number}` gives it back.")
         return []
 

@@ -26,6 +26,7 @@ import nbformat
 from nbformat.sign import NotebookNotary
 
 from course_tools import notebooks
+from course_tools.site.chapters import number_of
 from distlab.labs.registry import is_of_judge
 from distlab.runtime.lookups import look_up
 from distlab.runtime.unused_names import unused
@@ -139,7 +140,7 @@ def _chapter_of(name: str) -> str | None:
     folder, *parts = Path(name).parts
     if folder not in ("notebooks", "labs", "solutions"):
         return None
-    return next((part[:2] for part in parts if part[:2].isdigit()), None)
+    return next((number_of(part) for part in parts if part[:2].isdigit()), None)
 
 
 def _to_get_the_new_one(name: str) -> str:

@@ -131,7 +131,7 @@ def test_a_cell_that_fails_is_named_and_the_notebook_stays(
 
 
 def test_every_notebook_of_the_course_notes_its_cells(root: Path) -> None:
-    places = ("notebooks/[0-9][0-9]_*.ipynb", "labs/*/lab.ipynb", "labs/*/solution.ipynb")
+    places = ("notebooks/[0-9][0-9]*_*.ipynb", "labs/*/lab.ipynb", "labs/*/solution.ipynb")
     files = [file for place in places for file in root.glob(place)]
     assert len(files) > 40
     assert [file for file in files if not notebooks.is_as_made(file)] == []

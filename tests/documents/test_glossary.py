@@ -7,6 +7,7 @@ import nbformat
 import pytest
 
 from course_tools import glossary, notebooks
+from course_tools.site.chapters import number_of
 
 
 def text_of(notebook: nbformat.NotebookNode) -> str:
@@ -24,7 +25,7 @@ def test_the_terms_are_in_order_and_the_chapter_of_each_has_it(root: Path) -> No
     assert letters == sorted({term[0].upper() for term in terms} - {"1"})
     assert len({entry.anchor for entry in entries}) == len(entries)
     texts = {
-        source.stem: text_of(notebooks.convert_plainly(source, source.stem[:2]))
+        source.stem: text_of(notebooks.convert_plainly(source, number_of(source.stem)))
         for source in notebooks.sources(root / "notebooks")
     }
     assert [entry.term for entry in entries if not entry.occurs_in(texts[Path(entry.file).stem])] == []

@@ -9,6 +9,7 @@ import nbformat
 import pytest
 
 from course_tools import notebooks
+from course_tools.site.chapters import number_of
 
 OPENING = ("Goal", "Time", "Before this", "Questions", "Hardware")
 # A path from the root, but not those that every Linux has.
@@ -40,11 +41,11 @@ def test_the_notebook_agrees_with_its_source_and_was_executed_from_top_to_bottom
 def test_it_opens_and_closes_as_all_do(notebook: Path) -> None:
     cells = read(notebook).cells
     first, quiz, last = cells[0], cells[-2], cells[-1]
-    assert first.source.startswith(f"# {notebook.stem[:2]} ") and "?" in first.source
+    assert first.source.startswith(f"# {number_of(notebook.stem)} ") and "?" in first.source
     assert [name for name in OPENING if not re.search(rf"^(- )?\*\*{name}\b", first.source, re.MULTILINE)] == []
     requires = any("launch.require_horovod()" in cell.source for cell in cells if cell.cell_type == "code")
     assert ("needs-horovod" in first.metadata.get("tags", [])) == requires
-    assert quiz.source == f'quizzes.ask("{notebook.stem[:2]}")'
+    assert quiz.source == f'quizzes.ask("{number_of(notebook.stem)}")'
     assert last.source.startswith("## Recap") and "**Next" in last.source and "**Sources" in last.source
     [parameters] = [cell for cell in cells if "parameters" in cell.metadata.get("tags", [])]
     assert re.findall(r"^(\w+) = ", parameters.source, re.MULTILINE) == ["dataset", "epochs", "workers"]

@@ -1,4 +1,4 @@
-"""Keras 3 on several workers (`keras_3.py` of notebook 08) and `keras.distribution` (`keras_distribution.py`)."""
+"""Keras 3 on several workers (`keras_3.py` of notebook 08b) and `keras.distribution` (`keras_distribution.py`)."""
 
 import json
 from importlib.metadata import version
@@ -19,7 +19,7 @@ OF_KERAS = ("DataParallel", "ModelParallel", "ModelParallel, part of the path")
 
 @pytest.fixture(scope="module")
 def chapter_folder(root: Path) -> Path:
-    return root / "notebooks/programs/08_other_strategies"
+    return root / "notebooks/programs/08b_keras_3"
 
 
 @pytest.fixture(scope="module")
@@ -69,7 +69,6 @@ def test_a_custom_loop_of_keras_3_on_two_workers_equals_one_process(
     result, weights = two_workers
     first, last = serial[optimizer]
     assert result["workers"] == 2 and len(result["losses"][f"{optimizer}, {way}"]) == STEPS
-    assert result["fit"].startswith("ValueError: Attempt to convert a value (PerReplica:")
     assert difference(first, last) > 0.05
     assert difference(weights[f"{optimizer}, {way}"], last) < checks.TOLERANCE
 
@@ -112,7 +111,7 @@ def test_a_step_of_adam_is_the_same_for_a_gradient_of_any_scale_unless_it_is_nea
 @pytest.mark.parametrize("name", OF_KERAS)
 def test_keras_distribution_is_accepted_on_tensorflow_and_does_nothing(here: dict, name: str) -> None:
     run, nothing = here["runs"][name], here["runs"]["nothing"]
-    again = "keras.distribution does something on TensorFlow now: notebook 08, section 7, is out of date"
+    again = "keras.distribution does something on TensorFlow now: notebook 08b, section 4, is out of date"
     assert (run["kernel"], run["batch"]) == (nothing["kernel"], nothing["batch"]), again
     assert len(nothing["kernel"]) == len(nothing["batch"]) == 1
     assert run["differs"] == 0.0

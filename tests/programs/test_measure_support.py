@@ -11,7 +11,7 @@ from distlab.strategy_support.table import NOTEBOOK, SECTION
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("one_job")]
 
-FOLDER = Path(__file__).parents[2] / "notebooks/programs/08_other_strategies"
+FOLDER = Path(__file__).parents[2] / "notebooks/programs/08b_keras_3"
 TABLE = FOLDER / "support_table.json"
 
 # Adds 400 equal gradients to the weights, from two workers at once: how many arrive does not depend on their order.

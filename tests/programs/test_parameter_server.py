@@ -1,5 +1,6 @@
 """`parameter_server.py` of notebook 08 as a real cluster."""
 
+import signal
 from pathlib import Path
 
 import numpy as np
@@ -9,27 +10,27 @@ from distlab import checks, launch
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("one_job")]
 
-GRADIENTS, SECONDS, SLOW_SECONDS = 60, 0.1, 0.5
-WORKERS, SERVERS = 2, 2
-DEADLINES = {"seconds": 900, "start_seconds": 600, "echo": False, "result": True}
-
-
-def chapter_folder(root: Path, name: str) -> Path:
-    return root / "notebooks/programs/08_other_strategies" / name
+GRADIENTS, WORKERS, SERVERS = 60, 2, 2
+RUNS = ["in_order", "equal", "slow", "lost_worker", "lost_server"]
 
 
 @pytest.fixture(scope="module")
-def weights_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("weights") / "weights.npz"
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("cluster")
 
 
 @pytest.fixture(scope="module")
-def asynchronous(root: Path, weights_file: Path) -> dict:
+def run(root: Path, folder: Path) -> launch.LaunchedRun:
     """One launch of a chief, two workers and two parameter servers, for all tests."""
-    arguments = ["--runs", "in_order", "equal", "slow", "--gradients", GRADIENTS, "--weights", weights_file]
-    arguments += ["--seconds", SECONDS, "--slow-seconds", SLOW_SECONDS]
-    program = chapter_folder(root, "parameter_server.py")
-    return launch.tensorflow(program, *arguments, workers=WORKERS, parameter_servers=SERVERS, **DEADLINES).result
+    program = root / "notebooks/programs/08_other_strategies/parameter_server.py"
+    arguments = ["--runs", *RUNS, "--gradients", GRADIENTS, "--folder", folder]
+    how = {"seconds": 900, "start_seconds": 600, "echo": False, "result": True, "may_lose": True}
+    return launch.tensorflow(program, *arguments, workers=WORKERS, parameter_servers=SERVERS, **how)
+
+
+@pytest.fixture(scope="module")
+def asynchronous(run: launch.LaunchedRun) -> dict:
+    return run.result
 
 
 def by_worker(run: dict) -> list[np.ndarray]:
@@ -42,25 +43,15 @@ def by_worker(run: dict) -> list[np.ndarray]:
 def test_every_gradient_is_applied_once(asynchronous: dict, name: str, gradients: int) -> None:
     run = asynchronous["runs"][name]
     assert run["updates"] == gradients
-    assert len(run["worker"]) == len(run["staleness"]) == len(run["time"]) == gradients
+    assert len(run["worker"]) == len(run["staleness"]) == run["scheduled"] == gradients
     assert set(run["worker"]) <= set(range(WORKERS))
-    assert min(run["time"]) > 0
     # The mean is never above the number of other workers.
     assert np.mean(run["staleness"]) <= WORKERS - 1
 
 
-@pytest.mark.parametrize("name", ["equal", "slow"])
-def test_the_loss_falls(asynchronous: dict, name: str) -> None:
-    losses = [loss for _, _, loss in asynchronous["runs"][name]["curve"]]
-    assert losses[0] == pytest.approx(np.log(10), abs=0.5)
-    assert losses[-1] < 0.7 * losses[0]
-
-
-def test_in_order_nothing_is_stale_and_the_weights_are_those_of_one_device(
-    asynchronous: dict, weights_file: Path
-) -> None:
+def test_in_order_nothing_is_stale_and_the_weights_are_those_of_one_device(asynchronous: dict, folder: Path) -> None:
     assert set(asynchronous["runs"]["in_order"]["staleness"]) == {0}
-    saved = list(np.load(weights_file).values())
+    saved = list(np.load(folder / "weights.npz").values())
     checks.assert_equal_weights([np.concatenate(saved[:SERVERS]), *saved[SERVERS:]], serial(20))
 
 
@@ -70,14 +61,27 @@ def test_the_slow_worker_does_less_and_is_staler(asynchronous: dict) -> None:
     assert slow.mean() > fast.mean()
 
 
+def test_others_do_the_steps_of_a_lost_worker(run: launch.LaunchedRun) -> None:
+    lost = run.result["runs"]["lost_worker"]
+    assert run.exit_codes[f"worker {WORKERS - 1}"] == -signal.SIGKILL
+    # A step may run twice if its worker dies after the update and before the answer.
+    assert len(lost["worker"]) == lost["scheduled"] == GRADIENTS <= lost["updates"] <= GRADIENTS + 1
+    assert set(lost["worker"][-GRADIENTS // 4 :]) == {0}
+
+
+def test_a_lost_server_ends_the_job(run: launch.LaunchedRun) -> None:
+    assert run.exit_codes[f"ps {SERVERS - 1}"] == -signal.SIGKILL
+    assert run.result["runs"]["lost_server"] == {"error": "UnavailableError"}
+
+
 def test_the_large_variable_lies_on_both_servers(asynchronous: dict) -> None:
-    pieces = [one for one in asynchronous["variables"] if "kernel/part_" in one["name"]]
-    assert [piece["shape"] for piece in pieces] == [[392, 128], [392, 128]]
-    assert {piece["device"].split("/device")[0] for piece in pieces} == {
+    pieces = [one for one in asynchronous["variables"] if "kernel/part_" in one[0]]
+    assert [shape for _, shape, _ in pieces] == [[392, 128], [392, 128]]
+    assert {device.split("/device")[0] for _, _, device in pieces} == {
         f"/job:ps/replica:0/task:{server}" for server in range(SERVERS)
     }
     assert len(asynchronous["variables"]) == 5
-    assert all(one["device"].startswith("/job:ps/") for one in asynchronous["variables"])
+    assert all(device.startswith("/job:ps/") for _, _, device in asynchronous["variables"])
 
 
 def serial(steps: int, learning_rate: float = 0.03) -> list[np.ndarray]:

@@ -17,6 +17,7 @@ from course_tools.bench import engines, of_course
 from course_tools.bench.measures import Measure
 from course_tools.course_map import replace_between
 from course_tools.html_pages import TEMPLATES, from_template
+from course_tools.site.chapters import number_of
 from distlab import devices
 from distlab.runtime import processes, tables
 from distlab.runtime.errors import PlainError
@@ -114,7 +115,12 @@ def chapters_table(measures: Sequence[Measure]) -> str:
     """A row for each notebook: seconds and memory alone."""
     alone = _alone(measures)
     rows = [
-        (name[:2], f"{alone[name]:.0f}", f"{alone[f'{name}: longest cell']:.0f}", f"{alone[f'{name}: memory']:,.0f}")
+        (
+            number_of(name),
+            f"{alone[name]:.0f}",
+            f"{alone[f'{name}: longest cell']:.0f}",
+            f"{alone[f'{name}: memory']:,.0f}",
+        )
         for name in sorted(alone)
         if ":" not in name
     ]

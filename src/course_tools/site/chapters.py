@@ -7,12 +7,17 @@ from pathlib import Path
 
 # The parts of the course, by the number of their first chapter.
 PARTS = {"00": "One process", "06": "Several processes", "12": "At scale"}
-_NAME = re.compile(r"\d\d_\w+")
+_NAME = re.compile(r"\d\d[a-z]?_\w+")
 
 
 def is_chapter(file: Path) -> bool:
-    """Whether the file has the name of a chapter, NN_topic; a copy such as 01_topic-Copy1 has more in its name."""
+    """Whether the file has the name of a chapter, NN_topic or NNb_topic; copies have more, as in 01_topic-Copy1."""
     return bool(_NAME.fullmatch(file.stem))
+
+
+def number_of(name: str) -> str:
+    """The number in the name of a chapter or lab, such as "08"; "08b" for a second part."""
+    return name.partition("_")[0]
 
 
 def chapter_notebooks(folder: Path) -> list[Path]:
@@ -27,7 +32,7 @@ def part_of(name: str) -> str:
 
 def copies(folder: Path) -> list[Path]:
     """The notebooks of a folder whose names begin like a chapter's and that are none."""
-    return sorted(file for file in folder.glob("[0-9][0-9]_*.ipynb") if not is_chapter(file))
+    return sorted(file for file in folder.glob("[0-9][0-9]*_*.ipynb") if not is_chapter(file))
 
 
 def how_to_repair(notebook: Path, course: Path | None = None) -> str:

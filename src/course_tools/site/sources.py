@@ -8,7 +8,7 @@ from pathlib import Path
 import nbformat
 
 from course_tools.site import index_page, notebook_pages
-from course_tools.site.chapters import chapter_notebooks, how_to_repair
+from course_tools.site.chapters import chapter_notebooks, how_to_repair, number_of
 from distlab.runtime.errors import PlainError
 
 LABS, LAB, SOLUTION = "labs/[0-9][0-9]_*", "lab.ipynb", "solution.ipynb"
@@ -49,7 +49,7 @@ def gather(course: Path, folder: Path, executed: Path | None, solutions: bool) -
 
 def chapters_without_run(notebooks: Sequence[Path], executed: Path) -> str:
     """Say which chapters are shown with their committed outputs; "" if none is."""
-    numbers = [file.name[:2] for file in notebooks if not newest_run(file, executed)]
+    numbers = [number_of(file.name) for file in notebooks if not newest_run(file, executed)]
     few = f"With the committed outputs, since they have no newer run that came to its end: {', '.join(numbers)}."
     return few if numbers else ""
 

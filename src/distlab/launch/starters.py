@@ -24,6 +24,7 @@ def tensorflow(
     *arguments: object,
     workers: int = PROCESSES,
     parameter_servers: int = 0,
+    may_lose: bool = False,
     **settings: Unpack[Settings],
 ) -> LaunchedRun:
     """Run a TensorFlow program as a cluster of processes, each with its TF_CONFIG.
@@ -32,6 +33,8 @@ def tensorflow(
     the job is over when the chief ends; the launcher then ends the workers and the parameter servers. Names of the
     processes: "worker 0", "chief", "ps 0". The chief and each worker get their own GPU where there are enough, and none
     otherwise.
+
+    may_lose: with parameter servers, only the chief's end counts; it may go on without a worker.
     """
     _check_count("parameter_servers", parameter_servers, 0)
     _check_count("workers", workers, 1)
@@ -53,7 +56,7 @@ def tensorflow(
             commands.append(Command(names[task], variables | launched.environment))
         ranks = list(names.values())
         by_name = {names[task]: address for task, address in addresses.items()}
-        return launched.job(commands, ranks, ["chief"] if "chief" in counts else ranks, by_name)
+        return launched.job(commands, ranks, ["chief"] if "chief" in counts else ranks, by_name, may_lose)
 
     return launched.run_with_free_ports(job)
 

@@ -17,7 +17,7 @@ from distlab.quizzes.item import Item, Template
 from distlab.runtime.errors import PlainError
 from distlab.runtime.lookups import require_name
 
-CHAPTERS = tuple(f"{number:02}" for number in range(16))
+CHAPTERS = tuple(sorted([*(f"{number:02}" for number in range(16)), "08b"]))
 MOST_DRAWS = 100
 
 
@@ -44,7 +44,7 @@ class Quiz:
 
 
 def ask(chapter: str | int, seed: int = 1, count: int = 10) -> Quiz:
-    """Questions about a chapter ("00" to "15"), which mark themselves in a notebook; another seed, other numbers.
+    """Questions about a chapter ("00" to "15", "08b"), which mark themselves in a notebook; a seed draws the numbers.
 
     A number, such as 6, names the chapter too.
     Raises NoSuchName for another chapter, and TooFewQuestions if `count` is more than the chapter has.
@@ -94,7 +94,7 @@ def draw_item(chapter: str, template: Template, seed: int) -> Item:
     Numbers with which a mistake leads to the right answer are drawn again.
     """
     name = template.__name__
-    generator = np.random.default_rng([seed, int(chapter), crc32(name.encode())])
+    generator = np.random.default_rng([seed, int(chapter[:2]), crc32(name.encode())])
     _, *parameters = signature(template).parameters.values()
     for _ in range(MOST_DRAWS):
         values = {each.name: each.default.draw(generator) for each in parameters}
@@ -118,7 +118,7 @@ def print_quiz(
     """Print questions on chapters.
 
     Args:
-        chapter: 00 to 15, or all.
+        chapter: 00 to 15, 08b, or all.
         more: Further chapters.
         seed: Another seed, other numbers.
         count: How many questions; a quiz and its answers need the same seed and the same count.

@@ -1,16 +1,16 @@
 """The table "strategy × training API": read from the file of `make support-table`, shown as markdown.
 
-`notebooks/programs/08_other_strategies/measure_support.py` writes the file; every cell is a program that ran.
+`notebooks/programs/08b_keras_3/measure_support.py` writes the file; every cell is a program that ran.
 """
 
 import json
 import re
 from pathlib import Path
-from typing import NamedTuple, TypedDict
+from typing import TypedDict
 
 STATES = ("works", "fails", "wrong result", "does not end", "no such device", "skipped")
 # What to do where Keras 3 does not work by itself: a section of this notebook, seen from the table's folder.
-NOTEBOOK, SECTION = "../../08_other_strategies.ipynb", "#9.-Keras-3"
+NOTEBOOK, SECTION = "../../08b_keras_3.ipynb", "#1.-A-loop-that-works"
 KERAS_3, BROKEN = "keras-3", ("fails", "wrong result", "does not end")
 
 
@@ -51,44 +51,6 @@ class SupportTable(TypedDict):
     apis: dict[str, str]
     kerases: dict[str, str]
     cells: dict[str, dict[str, dict[str, SupportCell]]]
-    estimator: SupportCell
-
-
-class Published(NamedTuple):
-    """A table that TensorFlow's guide once showed: what it says about fit, custom loops and Estimator, by strategy."""
-
-    heading: str
-    source: str
-    says: dict[str, tuple[str, str, str]]
-
-
-GUIDE = "“Types of strategies” in the guide “Distributed training with TensorFlow” (the TensorFlow authors)"
-FULL, EXPERIMENTAL, LIMITED = "Supported", "Experimental support", "Limited Support"
-PLANNED, NONE = "Supported planned post 2.3", "Not supported"
-PUBLISHED = (
-    Published(
-        "guide for TensorFlow 2.2",
-        f"{GUIDE}, as it was for TensorFlow 2.2 (tensorflow/docs, commit 0080b9f6)",
-        {
-            "mirrored": (FULL, FULL, LIMITED),
-            "tpu": (FULL, FULL, NONE),
-            "multi-worker-2": (EXPERIMENTAL, EXPERIMENTAL, LIMITED),
-            "central-storage": (EXPERIMENTAL, EXPERIMENTAL, LIMITED),
-            "parameter-server": (PLANNED, PLANNED, LIMITED),
-        },
-    ),
-    Published(
-        "guide of 2022",
-        f"{GUIDE}, copyright 2022 (markmcd/docs, a copy of tensorflow/docs, commit 3a7cee1b)",
-        {
-            "mirrored": (FULL, FULL, LIMITED),
-            "tpu": (FULL, FULL, NONE),
-            "multi-worker-2": (FULL, FULL, LIMITED),
-            "central-storage": (EXPERIMENTAL, EXPERIMENTAL, LIMITED),
-            "parameter-server": (EXPERIMENTAL, EXPERIMENTAL, LIMITED),
-        },
-    ),
-)
 
 
 def read(file: Path | str) -> SupportTable:
@@ -116,24 +78,6 @@ def markdown(table: SupportTable, section: str = SECTION) -> str:
         cells = [_cell(table, strategy, api, keras, footnotes, section) for api, keras in columns]
         rows.append([f"**{escape(described['name'])}**", escape(described["set_up"]), *cells])
     return "\n\n".join(filter(None, [_grid(rows), _numbered(footnotes), measured_with(table)]))
-
-
-def then_and_now(table: SupportTable) -> str:
-    """What TensorFlow's guide said and what was measured, one line for each strategy and API of the guide."""
-    footnotes: list[str] = []
-    headings = [escape(guide.heading) for guide in PUBLISHED] + [escape(keras) for keras in table["kerases"].values()]
-    rows = [["Strategy", "API", *headings]]
-    for strategy in PUBLISHED[0].says:
-        name = f"**{escape(table['strategies'][strategy]['name'])}**"
-        for column, (api, described) in enumerate([*table["apis"].items(), ("estimator", "Estimator")]):
-            then = [escape(guide.says[strategy][column]) for guide in PUBLISHED]
-            if api == "estimator":
-                now = [_marked(table["estimator"], footnotes)] * len(table["kerases"])
-            else:
-                now = [_cell(table, strategy, api, keras, footnotes, SECTION) for keras in table["kerases"]]
-            rows.append([name, escape(described), *then, *now])
-    sources = "\n".join(f"- {escape(guide.heading)}: {escape(guide.source)}" for guide in PUBLISHED)
-    return "\n\n".join(filter(None, [_grid(rows), _numbered(footnotes), f"{measured_with(table)}\n\n{sources}"]))
 
 
 def measured_with(table: SupportTable) -> str:

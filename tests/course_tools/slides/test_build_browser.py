@@ -17,7 +17,7 @@ pytestmark = [
     pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium, chromium-browser or google-chrome on PATH"),
 ]
 ROOT = Path(__file__).parents[3]
-NAMES = [file.stem for file in sorted((ROOT / "notebooks").glob("[0-9][0-9]_*.ipynb"))]
+NAMES = [file.stem for file in sorted((ROOT / "notebooks").glob("[0-9][0-9]*_*.ipynb"))]
 WIDTH, HEIGHT = 1280, 720
 FEWEST, MOST = 12, 20
 SMALLEST_LETTERS = 13  # pixels; only in the widest tables

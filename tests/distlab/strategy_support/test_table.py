@@ -1,4 +1,4 @@
-"""The support table's file and its two tables in markdown; the measured table itself is in tests/programs."""
+"""The support table's file and its table in markdown; the measured table itself is in tests/programs."""
 
 import copy
 from pathlib import Path
@@ -13,8 +13,8 @@ NASTY = "ValueError: `a|b` <b>*x*</b> _y_ $z$ \\ [link](#) & ~c~\nsecond line"
 
 
 def whole_table(**cells: dict) -> dict:
-    """A whole table with the strategies of the guide; every cell works but `cells`, those of `mirrored`, `fit`."""
-    names = [*support_table.PUBLISHED[0].says, "default"]
+    """A whole table with some strategies; every cell works but `cells`, those of `mirrored`, `fit`."""
+    names = ["mirrored", "tpu", "multi-worker-2", "central-storage", "parameter-server", "default"]
     works = {"fit": {"legacy": CELL, "keras-3": CELL}, "custom": {"legacy": CELL, "keras-3": CELL}}
     table = {
         "measured": "2026-01-02",
@@ -25,7 +25,6 @@ def whole_table(**cells: dict) -> dict:
         "apis": {"fit": "Model.fit", "custom": "custom loop"},
         "kerases": {"legacy": "legacy Keras", "keras-3": "Keras 3"},
         "cells": {name: copy.deepcopy(works) for name in names},
-        "estimator": {"state": "fails", "detail": "AttributeError: gone", "notes": []},
     }
     table["cells"]["mirrored"]["fit"] |= {keras.replace("_", "-"): CELL | cell for keras, cell in cells.items()}
     return table
@@ -45,10 +44,9 @@ def test_a_written_table_is_read_back_and_is_next_to_the_same_in_markdown(tmp_pa
 
 
 def test_every_strategy_has_a_line_and_every_line_the_same_columns() -> None:
-    for write, lines in ((support_table.markdown, 6), (support_table.then_and_now, 5 * 3)):
-        grid = columns(write(whole_table()))
-        assert len(grid) == lines + 2
-        assert {len(line) for line in grid} == {6}
+    grid = columns(support_table.markdown(whole_table()))
+    assert len(grid) == 6 + 2
+    assert {len(line) for line in grid} == {6}
 
 
 def test_an_error_with_every_special_character_stays_literal() -> None:
@@ -80,13 +78,3 @@ def test_what_does_not_work_with_keras_3_leads_to_the_section_with_the_fix(state
     text = support_table.markdown(whole_table(keras_3=cell), section)
     assert text.count(f"]({section}) (1)") == (state in ("fails", "wrong result", "does not end"))
     assert section not in support_table.markdown(whole_table(legacy=cell), section)
-
-
-def test_then_and_now_sets_the_guide_s_words_next_to_the_measured_states() -> None:
-    text = support_table.then_and_now(whole_table(keras_3={"state": "fails", "detail": "E: x"}))
-    first = columns(text)[2]
-    now = ["works", f"[**fails**]({support_table.SECTION}) (1)"]
-    assert first == ["**mirrored strategy**", "Model.fit", "Supported", "Supported", *now]
-    assert text.count("`AttributeError: gone`") == 1
-    for published in support_table.PUBLISHED:
-        assert support_table.escape(published.source) in text

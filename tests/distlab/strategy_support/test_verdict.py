@@ -2,7 +2,8 @@
 
 import pytest
 
-from distlab.strategy_support import CellVerdict, MeasuredRun, first_line_of_error, judge
+from distlab.strategy_support import CellVerdict, MeasuredRun, judge
+from distlab.strategy_support.verdict import first_line_of_error
 
 WEIGHTS = [[[0.5, -0.25], [1.0, 0.0]], [0.1, 0.2]]
 INITIAL = [[[0.4, -0.20], [0.9, 0.1]], [0.0, 0.0]]

@@ -1,7 +1,5 @@
 """Other strategies: parameter servers, staleness, waiting for slow workers, where variables are."""
 
-import math
-
 from distlab.quizzes.item import Item, other, pick
 
 
@@ -19,7 +17,7 @@ def central_storage(
 ) -> None:
     total = gradient * replicas
     item.enter(f"""Under CentralStorageStrategy a variable is 1. Each of {replicas} replicas computes the gradient
-        {gradient:g} for it and applies it, with SGD and a rate of {rate}. Which value has the variable then?""")
+        {gradient:g} for it and applies it, with SGD and a rate of {rate}. What value does the variable have then?""")
     item.right(1 - rate * total).why(f"The parameter device adds the gradients, {total:g}, and applies the sum.")
     item.wrong(1 - rate * gradient, "The mean").why("""Gradients are summed; the loss must be divided by the global
         batch.""")
@@ -80,7 +78,7 @@ def gradients_per_second(
 
 def unlucky_steps(item: Item, workers: int = pick(4, 8, 16, 32), percent: int = pick(2, 5, 10)) -> None:
     waiting = 1 - (1 - percent / 100) ** workers
-    item.enter(f"""Each of {workers} synchronous workers is slow in {percent} % of its gradients, by chance. In which
+    item.enter(f"""Each of {workers} synchronous workers is slow in {percent} % of its gradients, by chance. In what
         share of the steps does somebody make the others wait?""")
     item.right(waiting, "%").why(f"All are lucky in (1 − {percent / 100:g})^{workers} of the steps.")
     item.wrong(percent / 100, "One worker's share").why("A step waits if any worker is unlucky.")
@@ -102,28 +100,32 @@ WAYS = {
     "equal GPUs and a fast network": "Synchronous, with an all-reduce",
     "one machine that is always slower": "Synchronous, with fewer images for the slow one",
     "steps that are slow now and then, on any machine": "Synchronous, with backup workers",
-    "machines that come and go": "Asynchronous, with parameter servers",
+    "machines that come and go": "Synchronous, with saves on notice, and elastic workers",
 }
 
 
 def which_way(item: Item, machines: int = pick(8, 16, 64), cluster: str = pick(*WAYS)) -> None:
     item.choose(f"A cluster of {machines} machines has {cluster}. Which way to train do you try first?")
-    item.right(WAYS[cluster]).why("Wait for nobody only where waiting costs more than stale gradients do.")
+    item.right(WAYS[cluster]).why("Ask who waits for whom, and what a lost machine costs.")
     for case, way in WAYS.items():
         if case != cluster:
             item.wrong(way, f"Made for {case}").why("Ask who waits here, and why.")
 
 
-def added_twice(
-    item: Item, workers: int = pick(2, 4, 8), optimizer: str = pick("SGD", "Adam"), rate: float = pick(0.01, 0.05)
-) -> None:
-    factor = {"SGD": float(workers), "Adam": 1.0}
-    item.choose(f"""With Keras 3, {workers} workers add up their gradients with `all_reduce(SUM)` and then call `apply`,
-        which adds them up again. The optimizer is {optimizer} with a rate of {rate}. How many times too large is the
-        first step, about?""")
-    item.right(factor[optimizer], "times").why("""The gradient is that many times too large for SGD; Adam divides by the
-        gradient's own size, so the factor cancels.""")
-    item.wrong(other(factor, optimizer), "The other optimizer").why("Ask whether its step grows with the gradient.")
-    item.wrong(workers**2, "Squared").why("The first sum is what it should be; only the second one is too many.")
-    item.wrong(math.sqrt(workers), "The square root").why(f"""A sum of {workers} equal gradients is {workers} times one
-        of them.""")
+AFTER_A_KILL = {
+    "a worker": "All gradients are applied: the other workers compute the rest",
+    "a parameter server": "The chief gets an error; the job starts again from a checkpoint",
+}
+
+
+def killed(item: Item, scheduled: int = pick(80, 120, 200, 400), victim: str = pick(*AFTER_A_KILL)) -> None:
+    item.choose(f"""The chief has scheduled {scheduled} gradients. Half of them are applied when {victim}, one of
+        several, ends by `kill -9`. What happens?""")
+    item.right(AFTER_A_KILL[victim]).why("""A lost worker's step goes back into the queue; a lost server takes its
+        variables with it.""")
+    item.wrong(other(AFTER_A_KILL, victim), "Worker and server confused").why("Ask where the variables are.")
+    item.wrong("Its share of the gradients is lost, and the rest are applied", "Fixed shares").why("""No worker has a
+        share: the next free one takes the next step.""")
+    item.wrong("All wait until it comes back", "As in an all-reduce").why(
+        "That is so where every step needs everybody."
+    )

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from distlab import checks, devices, launch, runtime, strategy_support
-from distlab.strategy_support import MeasuredRun, first_line_of_error, judge
+from distlab.strategy_support import MeasuredRun, judge
 
 FOLDER = Path(__file__).parent
 TABLE = FOLDER / "support_table.json"
@@ -151,15 +151,6 @@ def measure() -> dict[str, dict[str, dict[str, dict[str, Any]]]]:
     return cells
 
 
-def estimator() -> dict[str, Any]:
-    """Whether there are Estimators, as a cell."""
-    command = [sys.executable, "-c", "import tensorflow as tf; tf.estimator.Estimator"]
-    finished = runtime.processes.run(command, SECONDS_PER_CELL)
-    if finished.status == 0:
-        return {"state": "works", "detail": "", "notes": ["The class exists; it was not run."]}
-    return {"state": "fails", "detail": first_line_of_error([finished.output]), "notes": []}
-
-
 def surroundings() -> dict[str, Any]:
     """What the table was measured with: day, versions, kind of machine, what was asked of a run."""
     versions = {"python": platform.python_version()}
@@ -181,7 +172,6 @@ def main() -> None:
     table["strategies"] = {name: {"name": row.name, "set_up": row.set_up} for name, row in ROWS.items()}
     table |= {"apis": APIS, "kerases": KERASES}
     table["cells"] = measure()
-    table["estimator"] = estimator()
     strategy_support.write(table, TABLE)
     print(f"{TABLE.name} and {TABLE.with_suffix('.md').name} are written.")
 

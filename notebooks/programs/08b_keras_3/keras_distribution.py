@@ -51,8 +51,6 @@ else:
 
 BATCH, STEPS, UNITS, SEED = 64, 5, 16, 8
 Parts = list[tuple[str, tuple[int, ...]]]  # devices, and the shape of what each has
-COMMAND = "python keras_distribution.py --devices {} --result FILE"
-FOR_JAX = "KERAS_BACKEND=jax JAX_NUM_CPU_DEVICES={} "
 
 
 def find_devices(count: int) -> list[str]:
@@ -160,14 +158,12 @@ def errors(names: list[str]) -> dict[str, str | None]:
     }
 
 
-def surroundings(count: int) -> dict:
-    """What was measured with, and how to do it again."""
+def surroundings() -> dict:
+    """What was measured with, and when."""
     versions = {"python": platform.python_version(), **{name: version(name) for name in ("keras", BACKEND)}}
     machine = f"{platform.system()} {platform.machine()}, {devices.cores()} cores"
-    day, command = datetime.now(UTC).date().isoformat(), COMMAND.format(count)
-    if BACKEND == "jax":
-        command = FOR_JAX.format(count) + command
-    return {"backend": BACKEND, "measured": day, "versions": versions, "machine": machine, "command": command}
+    day = datetime.now(UTC).date().isoformat()
+    return {"backend": BACKEND, "measured": day, "versions": versions, "machine": machine}
 
 
 def main() -> None:
@@ -177,7 +173,7 @@ def main() -> None:
     parser.add_argument("--result", type=Path, help="JSON file for the measurements")
     options = parser.parse_args()
     names = find_devices(options.devices)
-    result = surroundings(len(names)) | {"runs": runs(names), "errors": errors(names)}
+    result = surroundings() | {"runs": runs(names), "errors": errors(names)}
     for name, run in result["runs"].items():
         print(f"{BACKEND}, {name}: kernel {run['kernel']}, batch {run['batch']}")
     if options.result:

@@ -1,0 +1,249 @@
+# ---
+# jupyter:
+#   jupytext:
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+# ---
+
+# %% [markdown]
+# # 08b Keras 3
+#
+# **Goal.** Know which of TensorFlow's strategies work with Keras 3, write the loop that does, avoid one all-reduce too
+# many, and know what `keras.distribution` distributes.
+#
+# **Time.** 20 minutes to read, half a minute to run.
+#
+# **Before this.** [04 custom training loop](04_custom_training_loop.ipynb), [07 multi-worker](07_multi_worker.ipynb)
+# and [08 other strategies](08_other_strategies.ipynb).
+#
+# **Questions.**
+# - Which strategy works with `fit`, which with a loop, and with which Keras?
+# - Who adds up the gradients?
+# - Which mistake does SGD show, and Adam hide?
+# - What does `keras.distribution` do on TensorFlow, and on JAX?
+#
+# **Hardware.** Two CPU cores. Workers are processes on this machine.
+
+# %% tags=["parameters"]
+dataset = "digits"  # digits, mnist or fashion_mnist
+epochs = 1  # of 20 steps, in section 3
+workers = 2  # processes to start, 2 or 3
+
+# %% jupyter={"source_hidden": true}
+import distlab
+
+import json
+import tempfile
+from pathlib import Path
+
+import numpy as np
+from IPython.display import Markdown
+
+from distlab import checks, data, launch, programs, quizzes, strategy_support
+
+PROGRAMS = Path("programs/08b_keras_3")
+team = min(max(workers, 2), 3)
+how = {"start_seconds": 300, "echo": False}
+print(data.describe(dataset))
+
+# %% [markdown]
+# ## 1. A loop that works
+#
+# Since TensorFlow 2.16 `tf.keras` is **Keras 3**: a package of its own, which computes with TensorFlow, JAX or PyTorch.
+# The old one lives on as the package `tf-keras`, selected by `TF_USE_LEGACY_KERAS=1`. This course uses the old one,
+# here called *legacy Keras*, because with several processes Keras 3 fails in places. Your next project may use the new
+# one.
+#
+# With several processes, ask first: *who adds up the gradients?* Under `MultiWorkerMirroredStrategy` it is the
+# optimizer's `apply`, so this loop is whole:
+
+# %% tags=["slide-code"]
+programs.show(PROGRAMS / "minimal.py")
+
+# %% [markdown]
+# In a terminal: `distlab launch --workers 2 minimal.py`. All workers print the same losses, since they train one model:
+
+# %% tags=["varies", "slide-output"]
+run = launch.tensorflow(PROGRAMS / "minimal.py", workers=team, **how)
+print(run.output["worker 0"])
+
+# %% [markdown] tags=["slide-predict"]
+# ## 2. What works, measured
+#
+# TensorFlow's guide has long had a table "strategy × training API". Here it is measured again: each cell is a program
+# that ran in separate processes, its weights compared with those of the default strategy (`make support-table` does it
+# again on your machine).
+#
+# **Predict.** `fit` or a loop, legacy Keras or Keras 3: which strategies fail where?
+
+# %%
+Markdown(strategy_support.markdown(strategy_support.read(PROGRAMS / "support_table.json")))
+
+# %% [markdown] tags=["slide-takeaway", "slide-points"]
+# What does not work, and why:
+#
+# - **`MultiWorkerMirroredStrategy`, `fit`.** It was written for replicas in one process. It expects a tensor, gets
+#   a `PerReplica` object with one value per replica, and cannot convert it. With *one* worker it works, so a test
+#   with one worker does not find it.
+# - **`ParameterServerStrategy`.** `fit` does not know the coordinator. In a loop all gradients reach the weights, but
+#   the optimizer's own counter loses updates of workers that write at the same time: avoid schedules and Adam.
+# - **Horovod.** `DistributedOptimizer` expects TensorFlow's variables. [Chapter 09](09_horovod.ipynb) has an optimizer
+#   that averages by itself.
+#
+# `MirroredStrategy` works here, on CPU devices. On several GPUs there are open reports: with XLA a run of Keras 3.5
+# stands still ([keras#20763](https://github.com/keras-team/keras/issues/20763)); older versions need
+# `jit_compile=False` ([keras#18627](https://github.com/keras-team/keras/issues/18627)).
+
+# %% [markdown] tags=["slide-predict"]
+# ## 3. One all-reduce too many
+#
+# The loop divides each loss by the *global* batch size. So the *sum* of the workers' gradients is the mean over the
+# batch, and `apply` forms this sum. If you come from Horovod, or want to clip the whole gradient, you may put another
+# all-reduce before it. Legacy Keras can then leave out its own (`skip_gradients_aggregation=True`); Keras 3 cannot.
+#
+# `keras_3.py` trains with SGD and with Adam. Each time `apply` gets the gradients in three ways: as they are, added up
+# before (`SUM`), averaged before (`MEAN`).
+#
+# **Predict.** Which of the six runs differ from serial training, and in which of them would the loss tell you?
+
+# %% tags=["varies"]
+folder = tempfile.TemporaryDirectory()
+file = Path(folder.name) / "weights.npz"
+arguments = ["--dataset", dataset, "--steps", 20 * epochs, "--weights", file]
+run = launch.tensorflow(PROGRAMS / "keras_3.py", *arguments, workers=team, result=True, **how)
+saved = dict(np.load(file))
+folder.cleanup()
+print(f"{run.seconds:.0f} s")
+
+# %% tags=["slide-output"]
+keras_3 = programs.module(PROGRAMS / "keras_3.py")
+options = keras_3.parse(["--dataset", dataset, "--steps", str(20 * epochs)])
+rates = {"SGD": options.sgd, "Adam": options.adam}
+print("                       distance from serial,    loss of the")
+print("optimizer, gradients   % of distance trained      last step")
+for name, optimizer in keras_3.OPTIMIZERS.items():
+    first, last = keras_3.serial(options, optimizer(rates[name]))
+    for way in keras_3.WAYS:
+        weights, losses = saved[f"{name}, {way}"], run.result["losses"][f"{name}, {way}"]
+        share = np.linalg.norm(weights - last) / np.linalg.norm(last - first)
+        print(f"{name + ', ' + way:22} {share:21.1%} {losses[-1]:14.3f}")
+
+# %% [markdown] tags=["slide-takeaway"]
+# Added up before, `apply` gets the whole gradient from *each* worker and adds these up again: of $n$ workers, the
+# gradient $g$ becomes $n g$. For SGD that is a learning rate $n$ times as large. Adam divides $m$, a mean of gradients,
+# by the root of $v$, a mean of their squares:
+#
+# $$\eta \, \frac{n m}{\sqrt{n^2 v} + \varepsilon} = \eta \, \frac{m}{\sqrt{v} + \varepsilon / n}.$$
+#
+# The factor cancels, except for the tiny $\varepsilon$ that prevents a division by zero: the loss looks the same. So
+# **SGD hides nothing, Adam hides all**. Compare weights, and test with SGD. Averaged before is right, and pays for one
+# all-reduce too many. Both explanations can be tested on one device:
+
+# %% tags=["slide-output"]
+sgd, adam = keras_3.OPTIMIZERS["SGD"], keras_3.OPTIMIZERS["Adam"]
+_, faster = keras_3.serial(options, sgd(team * options.sgd))
+print(f"SGD, added before, and {team} times the rate on one device:", end=" ")
+checks.assert_equal_weights([saved["SGD, added before"]], [faster])
+for epsilon in (1e-7, 1e-16):
+    optimizers = [adam(options.adam, epsilon=epsilon) for _ in range(2)]
+    (_, once), (_, twice) = map(keras_3.serial, [options] * 2, optimizers, [1, 2])
+    change = np.abs(twice - once).max()
+    print(f"Adam, ε = {epsilon:g}: a doubled loss changes the weights by up to {change:.3f}")
+
+# %% [markdown] tags=["slide-quiz"]
+# **Question.** Four workers; a loop in Keras 3 does `all_reduce("SUM")`, clips that gradient's norm and calls `apply`.
+# What makes it right?
+#
+# 1. Adam.
+# 2. A quarter of the learning rate.
+# 3. Dividing the clipped gradient by <code>num_replicas_in_sync</code>.
+# 4. Nothing: one worker equals serial training.
+#
+# <details>
+# <summary>Answer</summary>
+#
+# 1. It hides the factor until somebody changes the optimizer.
+# 2. Right for SGD, and wrong again with eight workers.
+# 3. **Right.** <code>apply</code> adds up four equal quarters.
+# 4. A sum over one hides every factor.
+# </details>
+
+# %% [markdown] tags=["slide-predict"]
+# ## 4. `keras.distribution`
+#
+# Keras 3 has its own interface to data and model parallelism: `DataParallel`, and `ModelParallel` with a `LayoutMap`
+# from the paths of variables to their splits. The [guide](https://keras.io/guides/distribution/) names JAX and PyTorch
+# as backends.
+#
+# ```python
+# layouts = keras.distribution.LayoutMap(mesh)
+# layouts[".*hidden/kernel"] = (None, "model")  # its columns are divided along the mesh's axis "model"
+# keras.distribution.set_distribution(keras.distribution.ModelParallel(layout_map=layouts))
+# ```
+#
+# `keras_distribution.py` trains with `fit` on four devices, and a probe layer records which devices compute. The right
+# half shows what it recorded on JAX, which the course does not install.
+#
+# **Predict.** What does `ModelParallel` do on TensorFlow: split, fail, or nothing?
+
+# %%
+how = {"environment": {"OMP_NUM_THREADS": "1"}, "echo": False, "result": True}
+here = launch.alone(PROGRAMS / "keras_distribution.py", **how).result
+recorded = json.loads((PROGRAMS / "keras_distribution_jax.json").read_text())
+SHOWN = ("kernel", "batch")
+
+
+def parts(run):
+    """How many devices have a part of the kernel and of the batch, and its shape."""
+    texts = [f"{len(run[what])} × {tuple(run[what][0][1])}" for what in SHOWN if run]
+    return "".join(f"{text:15}" for text in texts)
+
+
+print(f"{'':32}TensorFlow: kernel, batch     JAX: kernel, batch")
+for name, run in here["runs"].items():
+    print(f"{name:32}{parts(run)}{parts(recorded['runs'].get(name, {}))}".rstrip())
+failing = [what for what, error in here["errors"].items() if error]
+print("calls that fail on TensorFlow:", *failing, sep="\n    ")
+versions = ", ".join(f"{name} {version}" for name, version in recorded["versions"].items())
+print(f"JAX: recorded on {recorded['measured']} with {versions}; {recorded['machine']}")
+
+# %% [markdown] tags=["slide-takeaway"]
+# On TensorFlow the layouts are accepted and ignored. One device does everything, the result is right, and the others
+# idle; `MirroredStrategy`, the control, uses all four. On JAX the kernel and the batch are divided. But a key that is
+# only part of a path, `hidden/kernel`, matches nothing, and Keras gives no warning: write `.*hidden/kernel`.
+#
+# ## 5. Which Keras to take
+#
+# | you have | take |
+# |---|---|
+# | one machine | either Keras with `MirroredStrategy` |
+# | several machines, TensorFlow, `fit` | legacy Keras |
+# | several machines, TensorFlow, a loop | Keras 3 with the loop of section 1 |
+# | a new project on several machines | Keras 3 on JAX with `keras.distribution`, or PyTorch |
+#
+# The last row is also the advice of Keras's author, in the thread where he states that Keras 3 does not work with
+# `MultiWorkerMirroredStrategy` ([keras#20585](https://github.com/keras-team/keras/issues/20585), December 2024). The
+# table of section 2 is more exact: only its `fit` fails.
+
+# %% [markdown]
+# ## Quiz
+#
+# Ten questions with instant feedback; `seed=2` gives them other numbers.
+
+# %%
+quizzes.ask("08b")
+
+# %% [markdown]
+# ## Recap
+#
+# - With several workers `fit` needs legacy Keras; with Keras 3 a loop works, and its `apply` adds up the gradients.
+# - A sum before `apply` multiplies the gradient by the number of workers. SGD shows it, Adam hides it.
+# - `keras.distribution` does nothing on TensorFlow; on JAX a LayoutMap key must match the whole path.
+#
+# **Next.** [09 Horovod](09_horovod.ipynb).
+#
+# **Sources.**
+# - Keras: [Distributed training with Keras 3](https://keras.io/guides/distribution/), [issue
+#   20585](https://github.com/keras-team/keras/issues/20585).
+# - Kingma and Ba (2015), *Adam*, [arXiv:1412.6980](https://arxiv.org/abs/1412.6980).
