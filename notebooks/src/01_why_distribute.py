@@ -462,8 +462,8 @@ for staleness in (0, 1, 3, 7):
 # | a slow worker | slows all | slows itself |
 # | a lost worker | stops all | the rest continue |
 #
-# Equal devices with fast links train **synchronously**; devices of unequal speed, or that come and go,
-# **asynchronously**. Most training today is synchronous.
+# Nearly all training today is **synchronous**, also on devices that come and go: the job is started again from its last
+# checkpoint ([13](13_fault_tolerance.ipynb)). [Chapter 08](08_other_strategies.ipynb) tries **asynchronous** training.
 
 # %% [markdown] tags=["slide-text", "slide-formula", "slide-predict"]
 # ## How much faster can training become?

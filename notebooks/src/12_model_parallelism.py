@@ -317,7 +317,8 @@ draw.calculator("pipeline")
 
 # %% [markdown]
 # Move the sliders: more micro-batches shrink the bubble, and under GPipe they fill the memory. Under 1F1B a stage never
-# keeps more than $p$ of them. Interleaving keeps somewhat more, and sends $v$ times as many messages. So let messages take time:
+# keeps more than $p$ of them. Interleaving keeps somewhat more, and sends $v$ times as many messages. So let messages
+# take time:
 
 # %%
 print("4 stages, 32 micro-batches; all times in forward passes")
