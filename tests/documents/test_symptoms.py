@@ -53,7 +53,7 @@ def test_a_target_whose_program_the_system_kills_ends_with_killed(root: Path, tm
     ("name", "sentence"),
     [
         ("09_horovod/train_tape", "No module named 'numpy'"),
-        ("07_multi_worker/train", "No module named 'distlab'"),
+        ("07_multi_worker/save_wrongly", "No module named 'distlab'"),
     ],
 )
 def test_a_python_without_the_courses_packages_names_a_module(root: Path, name: str, sentence: str) -> None:

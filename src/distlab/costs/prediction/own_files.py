@@ -1,13 +1,15 @@
 """Your own network and machine, described in small TOML files; `distlab predict --help` shows one of each."""
 
 import tomllib
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from distlab.costs.prediction.hardware import Hardware, machine
 from distlab.costs.prediction.networks import Layer, Measurement, Model
 
 FLOPS_PER_MULTIPLY_ADD = 2
+Described = TypeVar("Described")
 
 
 def own_network(file: Path) -> tuple[Model, Measurement | None]:
@@ -38,7 +40,7 @@ def own_machine(file: Path) -> Hardware:
     return _described(lambda **own: machine(file.stem, {"title": file.stem, "source": str(file)} | own), file)
 
 
-def _described(take: Any, file: Path) -> Any:
+def _described(take: Callable[..., Described], file: Path) -> Described:
     try:
         return take(**tomllib.loads(file.read_text(encoding="utf-8")))
     except KeyError as error:
