@@ -297,8 +297,8 @@ for model in ("GPT-3", "PaLM"):
 #
 # with $p$ shards $S_k$ of a batch of $B$ images. (The mean of the shards' means is the same only for equal shards.)
 #
-# Three advantages are often named: it works for every model that fits into one device, all devices run one program, and
-# all are busy. The last holds only while communication hides behind computing.
+# It works for every model that fits into one device, and all devices run one program. All are busy only while
+# communication hides behind computing.
 
 # %% [markdown] tags=["slide-picture"]
 # ## Model parallelism
@@ -367,6 +367,7 @@ draw.calculator("memory")
 #
 # $$T_\text{compute} = \frac{6 N B}{p\,F}, \qquad T_\text{all-reduce} = \frac{2 (p - 1)}{p} \cdot \frac{4 N}{W}$$
 #
+# %% [markdown] tags=["slide-formula"]
 # Gradients can travel while the backward pass still computes, and that pass takes two thirds of $T_\text{compute}$. So
 # the all-reduce can be hidden only if $T_\text{compute} \ge T_\text{all-reduce}$, and completely only if
 # $T_\text{compute}$ is 1.5 times as long. For the weaker condition $N$ cancels:

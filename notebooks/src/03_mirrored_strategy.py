@@ -267,7 +267,8 @@ for count in [count for count in (2, 4) if count <= available]:
 #
 # The lecture sets `AutoShardPolicy.DATA`. **Auto-sharding** divides data among processes that each have a pipeline
 # ([chapter 07](07_multi_worker.ipynb)). Here there is one pipeline, whose batches are divided whatever the policy says.
-#
+
+# %% [markdown]
 # ### The last batch
 #
 # The last batch of an epoch is usually smaller, and is still divided into $R$ parts. `fit` lets each replica take the
@@ -536,8 +537,7 @@ Markdown(
 # - **All threads.** One device spreads large operations over all cores already. More replicas can gain only what one
 #   device leaves idle, and they add operations to start and an all-reduce, which weigh most where a step is short: at
 #   the small batch.
-# - **One thread.** A second device brings a second core, as a second GPU brings a second processor. The all-reduce and
-#   waiting for the other replica take their part of the gain.
+# - **One thread.** A second device brings a second core, as a second GPU brings a second processor.
 #
 # Several GPUs guarantee no gain either. In a [bootcamp's](https://github.com/openhackathons-org/gpubootcamp) CIFAR-10
 # run with Horovod, eight V100s process 5.9 times as many images per second as one (221,506 and 37,525), but eight A100s

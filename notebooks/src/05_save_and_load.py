@@ -144,7 +144,8 @@ uninterrupted = model.get_weights()
 # A **SavedModel** is a folder with TensorFlow's graph of the forward pass and the variables. Three calls write one.
 # `tf.saved_model.save`, which the lecture uses, works for any `tf.Module` or Keras model. `model.export` is Keras's
 # call for serving. `model.save(…, save_format="tf")` adds what Keras needs to rebuild the model.
-#
+
+# %% [markdown]
 # The other formats contain no graph. A `.keras` file is a zip archive with the structure as JSON and the weights, a
 # `.weights.h5` file has arrays only, and `tf.train.Checkpoint` writes the variables of the Python objects that you pass
 # to it.
@@ -480,7 +481,8 @@ draw.show(
 # Two formats loaded the same weights, trained on the same batches, and had a higher loss for a while. Both files hold
 # Adam's state; the loading calls drop it. With empty averages, the first step moves *every* weight by about $\eta$, as
 # at the very beginning, although most of them need hardly any change now.
-#
+
+# %% [markdown]
 # The warning above, about skipped variables, is the only hint, and only `load_weights` gives it. The 9 variables are
 # the step count and two averages for each of the four weight arrays; the new optimizer has only its step count. The
 # optimizer creates its variables at its first step; before that there is nothing to load into, and `load_weights` does
@@ -685,8 +687,7 @@ for case, options in enumerate([("epoch", False), (half, False), ("epoch", True)
 # ([chapter 12](12_model_parallelism.ipynb)), each rank writes its own part, a *sharded* checkpoint, and a load on
 # another number of ranks divides it again: [Orbax](https://orbax.readthedocs.io) for JAX,
 # [`torch.distributed.checkpoint`](https://docs.pytorch.org/docs/stable/distributed.checkpoint.html) for PyTorch. Both
-# also write *asynchronously*, while the training continues. In TensorFlow, that is
-# `tf.train.CheckpointOptions(enable_async=True)`.
+# also write while the training continues ([chapter 13](13_fault_tolerance.ipynb)).
 
 # %% [markdown]
 # ## Quiz
@@ -703,11 +704,10 @@ quizzes.ask("05")
 # - The scope in which you load decides where the model lives; the number of replicas is not in the file.
 # - Adam's state is in a weights-only file, but the plain loading call drops it with a warning, and the loss jumps.
 # - Without dropout and with a fixed order of the data, a checkpoint continues a run exactly.
-# - No format brings the order of the data back by itself: make it a function of the epoch's number.
+# - No format brings the data's order back: make it a function of the epoch's number.
 # - A SavedModel runs without Keras and without your classes.
 #
-# **Next.** [Lab 05](../labs/05_save_and_load/lab.ipynb), [06 collectives](06_collectives_and_ring_all_reduce.ipynb):
-# how replicas add their gradients.
+# **Next.** [Lab 05](../labs/05_save_and_load/lab.ipynb), [06 collectives](06_collectives_and_ring_all_reduce.ipynb).
 #
 # **Sources.**
 # - D. P. Kingma, J. Ba (2015), *Adam: a method for stochastic optimization*,
