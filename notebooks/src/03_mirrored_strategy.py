@@ -47,7 +47,7 @@ from distlab import launch, models, profiling, programs, quizzes
 draw.apply_style()
 tf.get_logger().setLevel("ERROR")  # else it announces every strategy and all-reduce
 tf.keras.utils.set_random_seed(3)
-tf.config.experimental.enable_tensor_float_32_execution(False)  # else newer GPUs round factors to TF32
+tf.config.experimental.enable_tensor_float_32_execution(False)  # else newer GPUs round
 
 # %% [markdown]
 # ## The whole program

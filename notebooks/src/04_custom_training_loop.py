@@ -44,7 +44,7 @@ draw.apply_style()
 tf.get_logger().setLevel("ERROR")  # no notes about how each collective was carried out
 warnings.filterwarnings("ignore", message="To make it possible to preserve tf.data options")
 tf.keras.utils.set_random_seed(4)
-tf.config.experimental.enable_tensor_float_32_execution(False)  # else newer GPUs round factors to TF32
+tf.config.experimental.enable_tensor_float_32_execution(False)  # else newer GPUs round
 
 # %% [markdown]
 # ## 1. The whole loop

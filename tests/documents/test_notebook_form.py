@@ -56,10 +56,12 @@ def test_the_notebook_keeps_to_the_sizes(notebook: Path) -> None:
     text = [cell.source for cell in cells if cell.cell_type == "markdown"]
     # The blank lines that a formatter puts round a function are no load for the reader.
     code = [sum(map(bool, cell.source.split("\n"))) for cell in cells if cell.cell_type == "code"]
-    assert len(cells) <= 70
-    assert sum(map(words, text)) <= 3500
-    assert [source[:60] for source in text if words(source) > 200] == []
+    assert len(cells) <= 50
+    assert sum(map(words, text)) <= 2400
+    assert [source[:60] for source in text if words(source) > 150] == []
     assert max(code) <= 25
+    lines = [line for cell in cells if cell.cell_type == "code" for line in cell.source.split("\n")]
+    assert [line for line in lines if len(line) > 95] == []
     assert sum(lines <= 15 for lines in code) >= len(code) / 2
 
 
