@@ -12,7 +12,7 @@
 # **Goal.** Recognise six faults of a distributed job by their signs, confirm each, and recover from it without losing
 # more than the steps since the last whole checkpoint.
 #
-# **Time.** 40 minutes to read, one minute to run.
+# **Time.** 35 minutes to read, one minute to run.
 #
 # **Before this.** [05 save and load](05_save_and_load.ipynb), [06
 # collectives](06_collectives_and_ring_all_reduce.ipynb), [07 multi-worker](07_multi_worker.ipynb), [09
@@ -66,9 +66,8 @@ folder = Path(scratch.name)
 # %% [markdown]
 # ## 1. A run that resumes
 #
-# A part that fails once in five years is reliable. A job that needs 16,384 of them is not: training Llama 3 on 16,384
-# GPUs was interrupted unexpectedly 419 times in 54 days (Llama team, 2024, section 3.3.4). So a program that runs for
-# hours must be able to go on where it was. This one can:
+# Training Llama 3 on 16,384 GPUs was interrupted unexpectedly 419 times in 54 days (Llama team, 2024, section 3.3.4).
+# So a program that runs for hours must be able to go on where it was. This one can:
 
 # %%
 programs.show(PROGRAMS / "minimal.py")
@@ -82,7 +81,7 @@ programs.show(PROGRAMS / "minimal.py")
 #   position of the shuffled epoch, without shuffling the epoch;
 # - the random state, if a layer such as dropout draws numbers.
 #
-# Here the first call ends after step 38, as if it were stopped.
+# Below, the second call ends after step 38, as if it were stopped, and the third one resumes.
 
 # %%
 undisturbed = minimal.train(folder / "undisturbed")
@@ -90,11 +89,12 @@ minimal.train(folder / "stopped", steps=38)
 checks.assert_equal_weights(minimal.train(folder / "stopped"), undisturbed)
 
 # %% [markdown]
-# Steps 36 to 38 are repeated, and the weights are the same, bit for bit. A second checkpoint is kept for damage that
-# you notice only when you resume (section 6).
+# Steps 36 to 38 are repeated; the weights are the same. (On a GPU, bit for bit only with
+# `tf.config.experimental.enable_op_determinism()`.) A second checkpoint is kept in case the newest is damaged (section
+# 6).
 #
 # **Keras's callback for this**, `tf.keras.callbacks.BackupAndRestore`, keeps *one* backup, restores it unchecked, and
-# skips the finished steps *not in the data*: `fit` goes on with the first batch that the data set yields.
+# does not skip data: `fit` counts from the restored step, but begins with the first batch that the data set yields.
 
 # %% [markdown] tags=["slide-formula", "slide-predict"]
 # ## 2. How often to save
@@ -106,8 +106,8 @@ checks.assert_equal_weights(minimal.train(folder / "stopped"), undisturbed)
 #
 # since a fault costs half an interval on average (Young, 1974).
 #
-# **Predict.** In the Llama job a save may take 30 seconds and a restart 10 minutes. Would you save every minute, every
-# quarter of an hour, or every hour?
+# **Predict, before you calculate.** In the Llama job a save may take 30 seconds and a restart 10 minutes. Would you
+# save every minute, every quarter of an hour, or every hour?
 
 
 # %% tags=["slide-output"]
@@ -126,15 +126,15 @@ for interval in (60, best_interval(30), 3600):
 # %% [markdown]
 # ### Saving in the background
 #
-# Most of a save is writing the file, and the training need not wait for that. With `enable_async=True` the call only
-# takes a snapshot of the variables; a thread writes it. PyTorch has `torch.distributed.checkpoint.async_save`. Below,
-# a step that changes 64 MB of variables follows each save.
+# The training need not wait for the file. With `enable_async=True` the call only takes a snapshot of the variables; a
+# thread writes it. PyTorch has `torch.distributed.checkpoint.async_save`. Below, a step that changes 64 MiB of
+# variables follows each save.
 
 # %% tags=["varies"]
 variables = [tf.Variable(tf.zeros((1024, 1024))) for _ in range(16)]
 checkpoint = tf.train.Checkpoint(variables=variables)
 step = tf.function(lambda: [each.assign_add(tf.ones_like(each)) for each in variables])
-for name, enable_async in (("save", False), ("save in the background", True)):
+for name, enable_async in (("waiting for the file", False), ("in the background", True)):
     options = tf.train.CheckpointOptions(enable_async=enable_async)
     manager = tf.train.CheckpointManager(checkpoint, folder / name, max_to_keep=1)
     seconds = []
@@ -149,7 +149,7 @@ for name, enable_async in (("save", False), ("save in the background", True)):
     print(f"{name}: save and step {waits:,.0f} ms, file complete after {complete:,.0f} ms")
 
 print("\nIn the Llama job, if the snapshot takes a tenth of the save:")
-for name, save, writing in (("save", 30, 0), ("save in the background", 3, 27)):
+for name, save, writing in (("waiting for the file", 30, 0), ("in the background", 3, 27)):
     interval = best_interval(save)
     lost = save / interval + (interval / 2 + writing + restart) / between_faults
     print(f"{name}: best every {interval / 60:.1f} min, {lost:.1%} lost")
@@ -170,14 +170,14 @@ for name, save, writing in (("save", 30, 0), ("save in the background", 3, 27)):
 #   chief decides and reads, and the others receive its values.
 # - **Every worker calls `save` at the same step** ([chapter 07](07_multi_worker.ipynb)); only the chief keeps the file.
 #
-# `values_of_chief` is a broadcast; `newest` follows in section 6.
+# `values_of_chief` is a broadcast; `layout` has names and shapes, so that a checkpoint of another model is refused;
+# `newest` and its list follow in section 6.
 
 # %%
 programs.show(PROGRAMS / "train.py", "resume")
 
 # %% [markdown] tags=["slide-text", "slide-predict"]
-# SIGKILL, `kill -9`, ends a process at once. Linux sends it when memory runs out, and a loss of power is as
-# abrupt. Here worker 1 sends it to itself:
+# SIGKILL, `kill -9`, ends a process at once. Linux sends it when memory runs out. Here worker 1 sends it to itself:
 #
 # ```
 # distlab launch --workers 2 train.py -- --backup saves --kill-worker 1 --kill-at-step 13
@@ -204,7 +204,7 @@ def run_until_done(name, *fault):
     """Run `train.py` with a fault, and then again; the times of both runs, and the result."""
     shutil.rmtree(folder / name, ignore_errors=True)
     place = folder / name
-    saves = ["--backup", place / "saves", "--steps-done", place, "--pause", 0.1]
+    saves = ["--backup", place / "saves", "--steps-done", place, "--pause", 0.05]
     times = [time.time()]
     for arguments in ([*saves, *fault], saves):
         arguments = ["--dataset", dataset, "--epochs", epochs, *arguments]
@@ -212,7 +212,7 @@ def run_until_done(name, *fault):
             run = launch.tensorflow(PROGRAMS / "train.py", *arguments, **settings)
         except launch.WorkerFailed as error:
             run = error.run
-            print(f"first failure: {error.rank}, exit code {error.exit_code}")
+            print(f"ended first: {error.rank}, exit code {error.exit_code}")
         times.append(time.time())
         show(run)
     return [(times[0], times[1]), (times[1], times[2])], run.result
@@ -246,19 +246,20 @@ def compare(name, result):
     """The steps that each worker has done, and the difference of the weights."""
     for worker in range(2):
         done = (folder / name / f"worker-{worker}.txt").read_text().split()
-        print(f"worker {worker} has done {len(done)} steps for a run of {total}")
+        print(f"worker {worker}: {total} steps, {len(done) - len(set(done))} done twice")
     checks.assert_equal_weights(list(map(np.array, result["weights"])), final_weights)
 
 
 compare("killed", resumed)
 
 # %% [markdown] tags=["slide-takeaway"]
-# Only the steps since the last save are repeated, and the weights are those of the undisturbed run. Most of the time
-# goes into starting Python and TensorFlow: $R$. (The cross: worker 1 ends.)
+# Only the steps since the last save are repeated, and the weights are those of the undisturbed run. The rest is $R$:
+# noticing the death, ending worker 0, starting again. (The launcher here forks processes that have TensorFlow; a
+# cluster imports it again. The cross: worker 1 ends, a second after its last step.)
 #
 # | Diagnosis card | a worker is killed |
 # |---|---|
-# | **Sign** | exit code −9 (137 in a shell); the others stop in a collective |
+# | **Sign** | exit code −9 (137 in a shell); the others hang in a collective until someone ends them |
 # | **Confirm** | which process is gone, by which signal: launcher, `sacct`, `dmesg` ("Out of memory") |
 # | **Cause** | memory, a GPU, a machine or its power, a colleague's `kill` |
 # | **Recovery** | start the whole job again from the newest whole checkpoint |
@@ -274,16 +275,15 @@ compare("killed", resumed)
 #
 # 1. The checkpoint does not hold the data order.
 # 2. There is no error. That is the trap.
-# 3. **Right.** The epoch is shuffled again, and what was done before the fault is forgotten. It is another run, and no
-#    bug in it can be reproduced.
+# 3. **Right.** The epoch is shuffled again. It is another run, and no bug in it can be reproduced.
 # </details>
 
 # %% [markdown]
 # ## 4. A straggler
 #
-# A **straggler** is alive but slow, because of a hot CPU or GPU, a disk with errors, or other programs.
-# `find_straggler.py` trains a linear classifier over MPI. Each rank measures its computation and its waiting for the
-# sum. Most of the computation is a pause for each image, four times as long on rank 1:
+# A **straggler** is alive but slow (Dean and Barroso, 2013), because of a hot CPU or GPU, a disk with errors, or other
+# programs. `find_straggler.py` trains a linear classifier over MPI. Each rank measures its computation and its waiting
+# for the sum. Most of the computation is a pause for each image, four times as long on rank 1:
 
 # %%
 programs.show(PROGRAMS / "find_straggler.py", "measured_step")
@@ -302,7 +302,7 @@ programs.show(PROGRAMS / "find_straggler.py", "measured_step")
 # %% tags=["varies"]
 ranks = max(workers, 3)
 pause = ranks / 3000  # for each image: an even share takes as long with any number of ranks
-slow = ["--slow-rank", 1, "--times-slower", 4, "--pause", pause]
+slow = f"--slow-rank 1 --times-slower 4 --pause {pause}".split()
 program = PROGRAMS / "find_straggler.py"
 run = launch.mpirun(program, "--dataset", dataset, *slow, ranks=ranks, result=True, echo=False)
 trainings = run.result
@@ -310,10 +310,11 @@ for name, training in trainings.items():
     milliseconds, shares = 1e3 * training["step"], training["shares"]
     print(f"{name:16}{milliseconds:4.0f} ms per step, images {shares}", end="; ")
     checks.assert_equal([training["difference"]], [0], "weights")
-print(f"{'without it':16}{1e3 * pause * 64 / (ranks - 1):4.0f} ms per step, if nobody waits\n")
+print(f"{'without it':16}{1e3 * pause * 64 / (ranks - 1):4.0f} ms per step (computed)\n")
 least = np.argmin(trainings["slow"]["waiting"])
 which = "the slow one" if least == 1 else "not the slow one: other programs disturbed this run"
-print(f"Rank {least} waits least, {which}.")
+factor = trainings["slow"]["step"] / trainings["even"]["step"]
+print(f"A step takes {factor:.1f} times as long. Rank {least} waits least, {which}.")
 
 # %% jupyter={"source_hidden": true} tags=["varies", "slide-output"]
 steps, description = {}, "One step of each rank. "
@@ -329,35 +330,34 @@ names = [f"rank {rank}" for rank in range(ranks)]
 draw.show(draw.busy(steps, names, "milliseconds of a step (medians)"), description)
 
 # %% [markdown] tags=["slide-takeaway"]
-# Every step takes as long as that of the slowest rank. Only its parts differ: a rank that waits is healthy; **the
-# straggler is the rank that waits least**.
+# Every step takes as long as that of the slowest rank. The factor is usually a little below 4, because only the pauses
+# are longer. A rank that waits is healthy; **the straggler is the rank that waits least**.
 #
 # With shares by speed all finish at nearly the same time. The gradients are *summed* and divided by the global batch
-# size, so each image counts once. But without the slow rank a step would take hardly longer: often it is better to take
-# the machine out.
+# size, so each image counts once. But without the slow rank a step would take only a little longer: often it is better
+# to remove the machine.
 #
 # | Diagnosis card | a straggler |
 # |---|---|
 # | **Sign** | throughput falls on all ranks alike, no error |
-# | **Confirm** | computing and waiting per rank; in Horovod's timeline, who is last in `NEGOTIATE_ALLREDUCE` |
+# | **Confirm** | each rank's computing and waiting; in Horovod's timeline, who is last in `NEGOTIATE_ALLREDUCE` |
 # | **Cause** | heat, a failing disk, a shared machine, uneven data |
 # | **Recovery** | replace the machine; otherwise shares by speed |
 
 # %% [markdown]
 # ## 5. A worker that never comes
 #
-# Some workers never reach the others: they wait in a queue, a firewall drops their packets, or their address is
-# misspelt in TF_CONFIG. TensorFlow waits for many minutes.
+# Some workers never reach the others, and TensorFlow waits for many minutes.
 #
 # *Who is missing?* At a deadline, the launcher tries every address of the cluster. *Where is everybody else?*
-# `faulthandler.dump_traceback_later(4)` writes the stack of each thread after four seconds, also while the main thread
+# `faulthandler.dump_traceback_later(3)` writes the stack of each thread after three seconds, also while the main thread
 # hangs. In `late_worker.py` worker 1 sleeps before it creates its strategy.
 
 # %% tags=["varies", "slide-output"]
 source = (PROGRAMS / "late_worker.py").read_text().splitlines()
 try:
-    options = {"workers": 2, "start_seconds": 8, "echo": False, "environment": quiet}
-    late = ["--late-worker", 1, "--dump-after", 4]
+    options = {"workers": 2, "start_seconds": 6, "echo": False, "environment": quiet}
+    late = ["--late-worker", 1, "--dump-after", 3]
     launch.tensorflow(PROGRAMS / "late_worker.py", *late, **options)
 except launch.WorkerMissing as error:
     print(f"WorkerMissing: {str(error).splitlines()[0]}\n")
@@ -368,8 +368,8 @@ except launch.WorkerMissing as error:
             print(f"{worker} is in {function}, line {number}:   {line}")
 
 # %% [markdown] tags=["slide-takeaway"]
-# A worker listens only when it has imported TensorFlow and creates its strategy. If both are missing, the deadline was
-# shorter than a healthy start.
+# A worker listens only when it has imported TensorFlow and creates its strategy. If your run lists both workers, the
+# deadline was shorter than a healthy start.
 #
 # | Diagnosis card | a worker that never comes |
 # |---|---|
@@ -385,19 +385,15 @@ except launch.WorkerMissing as error:
 # |---|---|---|
 # | stacks | `py-spy dump --pid PID`; `faulthandler.register(SIGUSR2)` and `kill -USR2 PID` | which rank is elsewhere |
 # | collectives | Horovod's stall warning; PyTorch's NCCL watchdog, flight recorder | which rank never entered which |
-# | power | `nvidia-smi --query-gpu=power.draw,power.limit --format=csv` | near 10 % of the limit: waiting in NCCL |
+# | power | `nvidia-smi`: Pwr:Usage/Cap, GPU-Util | 100 % busy at about 10 % of the limit: waiting in NCCL (Lambda) |
 # | hardware | `dmesg` for "Xid", `nvidia-smi -q -d ECC` | a broken GPU, memory errors |
-# | loss | NaN, or a jump that stays | go back to a checkpoint before it, skip those batches |
-#
-# PaLM went back about 100 steps and skipped 200 to 500 batches, and the jumps did not return (Chowdhery et al., 2022,
-# section 5.1).
+# | loss | NaN, or a jump that stays | go back 100 steps, skip 200 to 500 batches (PaLM: Chowdhery et al., 2022) |
 
 # %% [markdown]
 # ## 6. A half-written checkpoint
 #
-# A machine loses power while it writes; the disk is full; a copy is cut short. TensorFlow writes the data, then the
-# index, and last the file `checkpoint` with the newest name, but a crash can leave something else on the disk. So look
-# before you restore. This reads every value, which TensorFlow compares with its checksum:
+# TensorFlow writes the data, then the index, and last the file `checkpoint` with the newest name, but a crash can leave
+# something else on the disk. This reads every value, which TensorFlow compares with its checksum:
 
 # %%
 programs.show(PROGRAMS / "whole_checkpoints.py", "unreadable")
@@ -478,9 +474,9 @@ for name in ("index missing", "older data and index", "both cut"):
 # <details>
 # <summary>Answer</summary>
 #
-# 1. **Right.** The same is true of a flipped bit and of an older file.
+# 1. **Right.** A flipped bit and an older file have the right size, too.
 # 2. For the same variables it is equal.
-# 3. It is the fastest of all checks, and worth little.
+# 3. It is the fastest check, and worth little.
 # </details>
 
 # %% [markdown]
@@ -488,8 +484,8 @@ for name in ("index missing", "older data and index", "both cut"):
 #
 # With **Horovod Elastic** the survivors continue. They keep the last **committed** state in memory, form a new ring
 # without the dead rank, go back to the commit, and train on. A script tells `horovodrun` which hosts exist and how many
-# slots (places for one process) each has. PyTorch's `torchrun --nnodes=1:4` restarts all workers instead; torchft
-# continues.
+# slots (places for one process) each has. PyTorch's `torchrun --nnodes=1:4` restarts all workers instead;
+# [torchft](https://github.com/meta-pytorch/torchft) continues.
 #
 # In `train_elastic.py`, the first function is called after each step, the other two when the ranks have changed:
 
@@ -497,12 +493,15 @@ for name in ("index missing", "older data and index", "both cut"):
 programs.show(PROGRAMS / "train_elastic.py", "on_train_batch_end", "train", "scale_rate")
 
 # %% [markdown] tags=["slide-predict"]
-# A commit copies all variables. `check_host_updates` only looks for new hosts, cheap enough for every step.
-# `state.register_reset_callbacks([scale_rate])` rescales the learning rate: with `--per-rank 32` the global batch
-# changes with the ranks, and the rate follows it ([chapter 10](10_large_batch_and_warmup.ipynb)). By default the global
-# batch stays 64.
+# A commit copies all variables. `check_host_updates` asks rank 0 for new hosts by a small broadcast, so all ranks must
+# call it; it is cheap enough for every step. With `--per-rank 32` the global batch and, by `scale_rate`, the learning
+# rate follow the ranks ([chapter 10](10_large_batch_and_warmup.ipynb)); here they stay 64 and 0.1.
 #
-# The last rank kills itself; later rank 0 adds a slot.
+# The last rank kills itself. Horovod puts its host on a blacklist, so later rank 0 adds a slot on its own host:
+#
+# ```
+# horovodrun --gloo -np 2 --min-np 1 --max-np 2 --host-discovery-script ./discover.sh python train_elastic.py …
+# ```
 #
 # **Predict.** A commit every 5 steps. How many steps are lost by the death, and how many by the addition?
 
@@ -515,12 +514,13 @@ else:
     hosts.write_text("localhost:1\n127.0.0.1:1\n")
     discover.write_text(f"#!/bin/sh\ncat {hosts}\n")
     discover.chmod(0o755)
-    options = ["--gloo", "--min-np", "1", "--max-np", "2"]
+    # A new rank may have to import TensorFlow first: the ring waits up to 200 s for it.
+    options = ["--gloo", "--min-np", "1", "--max-np", "2", "--gloo-timeout-seconds", "200"]
     options += ["--host-discovery-script", str(discover)]
-    options += ["--gloo-timeout-seconds", "200"]  # while a new rank imports TensorFlow
-    sizes = ["--images", 64 * total, "--images-per-epoch", 64 * 12, "--pause", 0.1]
+    sizes = f"--images {64 * total} --images-per-epoch {64 * 12} --pause 0.05".split()
     changes = ["--hosts", hosts, "--kill-at-step", killed_at, "--add-at-step", added_at]
-    how = {"result": True, "echo": False, "environment": {"HOROVOD_LOG_LEVEL": "fatal"}}
+    variables = {**quiet, "HOROVOD_LOG_LEVEL": "fatal"}
+    how = {"result": True, "echo": False, "environment": variables}
     begin, program = time.time(), PROGRAMS / "train_elastic.py"
     arguments = ["--dataset", dataset, *sizes, *changes]
     run = launch.horovodrun(program, *arguments, options=options, **how)
@@ -538,12 +538,12 @@ if elastic:
     draw.show(figure, text)
 
 # %% [markdown] tags=["slide-takeaway"]
-# The death costs the steps since the last commit, the addition only the wait for the new rank. The weights are those of
-# section 3, without Horovod, because the global batches are the same.
+# The death costs the steps since the last commit and the wait for a new ring; the addition only the wait for the new
+# rank. The weights are those of section 3, without Horovod, because the global batches are the same.
 #
 # Three traps. Build the optimizer before you create the state, else it lacks the momentum. Keep the survivor in the
-# list of hosts. And when a rank is added, an attribute such as `state.seen` goes back to the last commit, but the
-# weights do not: the class `State` saves it first. Commits are in memory: save to disk, too.
+# list of hosts. When a rank is added, an attribute such as `state.seen` goes back to the last commit, but the weights
+# do not: the class `State` saves it first. And save to disk, too.
 #
 # | Diagnosis card | ranks come and go |
 # |---|---|
@@ -555,10 +555,10 @@ if elastic:
 # %% [markdown]
 # ## 8. A fault that announces itself
 #
-# Many faults come with a **notice**. A cluster that takes a machine back sends SIGTERM, usually half a minute before
-# SIGKILL. Slurm sends a signal of your choice before the time limit: `--signal=USR1@120`.
+# Many faults come with a **notice**. A cluster that takes a machine back sends SIGTERM, Slurm by default 30 seconds
+# (`KillWait`) before SIGKILL. It also sends a signal of your choice before the time limit: `--signal=USR1@120`.
 #
-# That is time for one save. But a worker must not save alone: the others may be at another step. So the signal handler
+# That is time for one save. A worker must not save alone: the others may be at another step. So the signal handler
 # only notes the signal. After each step all workers add up how many have a notice, one all-reduce of 4 bytes, and agree
 # on the step at which they save and stop:
 
@@ -576,13 +576,13 @@ programs.show(PROGRAMS / "train.py", "on_train_batch_end")
 # exit $status
 # ```
 #
-# The loop of section 3 takes the place of the queue. Worker 1 alone receives SIGUSR1.
+# Here `run_until_done` of section 3 starts the job again instead of a queue. Worker 1 alone receives SIGUSR1.
 #
 # **Predict.** The signal comes between two saves, when step 8 is done (step 3 with `epochs=1`). At which step do the
 # workers save, and how many steps are lost?
 
 # %% tags=["varies", "slide-output"]
-notice = ["--kill-worker", 1, "--kill-at-step", killed_at - 5, "--signal", "USR1"]
+notice = f"--kill-worker 1 --kill-at-step {killed_at - 5} --signal USR1".split()
 _, finished = run_until_done("notice", *notice)
 compare("notice", finished)
 
@@ -596,10 +596,9 @@ compare("notice", finished)
 # #SBATCH --array=1-10%1 --time=04:00:00 --signal=USR1@120
 # ```
 #
-# Or submit one script ten times with `sbatch --job-name=train --dependency=singleton`: only one of your jobs with that
-# name runs at a time.
+# Or submit one script ten times with `--dependency=singleton`: one job of a name runs at a time.
 #
-# **TensorFlow** has `tf.distribute.experimental.PreemptionCheckpointHandler`, and for Google's clouds
+# **TensorFlow** has `tf.distribute.experimental.PreemptionCheckpointHandler`, and for Google Cloud
 # `BackupAndRestore(save_before_preemption=True)`. Test yours: a notice that nobody handles is a kill.
 
 # %% [markdown]
@@ -609,21 +608,6 @@ compare("notice", finished)
 # | **Confirm** | `scontrol show job` has `Requeue=1`; the log has the step of the save |
 # | **Cause** | time limit, a job of higher priority, maintenance, a machine that is taken back |
 # | **Recovery** | note the signal, agree on a step, save together, exit with the status for a restart |
-#
-# **Question.** Which of these faults can you diagnose without looking at another machine?
-#
-# 1. The straggler: my step is slow.
-# 2. The missing worker: my log says so.
-# 3. The half-written checkpoint.
-#
-# <details>
-# <summary>Answer</summary>
-#
-# 1. The step is slow everywhere; only the comparison shows which rank is the cause.
-# 2. After minutes, and without the reason.
-# 3. **Right.** It is a file. Everything else is a relation between workers, and needs a launcher or a monitor that sees
-#    all of them.
-# </details>
 
 # %% [markdown]
 # ## Quiz
@@ -654,7 +638,7 @@ quizzes.ask("13")
 # - [Elastic Horovod](https://horovod.readthedocs.io/en/stable/elastic_include.html); TensorFlow:
 #   [CheckpointOptions](https://www.tensorflow.org/api_docs/python/tf/train/CheckpointOptions); PyTorch:
 #   [async_save](https://docs.pytorch.org/docs/stable/distributed.checkpoint.html), [NCCL's
-#   variables](https://docs.pytorch.org/docs/stable/torch_nccl_environment_variables.html),
-#   [torchft](https://github.com/meta-pytorch/torchft).
+#   variables](https://docs.pytorch.org/docs/stable/torch_nccl_environment_variables.html).
 # - Bekman, [Machine learning
-#   engineering](https://github.com/stas00/ml-engineering/tree/master/training/fault-tolerance).
+#   engineering](https://github.com/stas00/ml-engineering/tree/master/training/fault-tolerance); Lambda, [distributed
+#   training guide](https://github.com/LambdaLabsML/distributed-training-guide).

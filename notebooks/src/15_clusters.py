@@ -28,7 +28,7 @@
 # %% tags=["parameters"]
 dataset = "digits"  # digits, mnist or fashion_mnist; for the jobs of sections 4 to 6
 epochs = 10  # of the jobs in sections 5 and 6; 12 steps each, but never fewer than 120 steps
-workers = 2  # not used: the jobs say how many nodes they need
+workers = 2  # not used here: a job says how many nodes it needs
 
 # %% jupyter={"source_hidden": true} tags=["varies"]
 import distlab  # first: it selects tf-keras, which programs that import TensorFlow need
@@ -78,8 +78,8 @@ login.run("sinfo --format='%P %a %l %D %t %c %m %G'")
 login.run("srun --nodes=3 --label hostname | sort")
 
 # %% [markdown]
-# `sinfo` lists the partitions: how long a job may take, and the cores, megabytes and GPUs of each node. `srun` asked
-# for three nodes, waited until it had them, started a task on each, and gave them back.
+# `sinfo` lists the partitions (`*`: the default): how long a job may take, and the cores, megabytes and GPUs of each
+# node. `srun` asked for three nodes, waited until it had them, started a task on each, and gave them back.
 #
 # `salloc` opens a shell with an allocation and gives the nodes back when the shell ends. Here the shell runs two
 # commands.
@@ -149,12 +149,12 @@ print(login.read(f"first-{job}.out"))
 # %% [markdown] tags=["slide-takeaway"]
 # **The state of a job is the exit status of its script, and that is the status of the script's last command**, here
 # `echo`. The program did not even start, and Slurm reports success. With `set -e` the script ends at the first command
-# that fails.
+# that fails, and the state is FAILED.
 #
-# Slurm refused four nodes at once. An option on the command line wins over the one in the script, so the second attempt
-# got two nodes.
+# Slurm refused four nodes immediately: that job was never in the queue. An option on the command line wins over the one
+# in the script, so the second attempt got two nodes.
 #
-# Correct the name, too, and the log has a single line, of task 0: a batch script runs on the *first* node only. The
+# Correct the name, too, and the log has a line of task 0 only: a batch script runs on the *first* node only. The
 # other one waits, and you pay for it. That is the fourth mistake: `srun` is missing.
 
 # %% tags=["varies"]
@@ -186,7 +186,8 @@ programs.show(PROGRAMS / "slurm" / "gpus_horovod.sbatch")
 # | `--exclusive` | nobody else on these nodes, for measurements |
 #
 # `srun` takes all of this from the job, but since Slurm 22.05 not `--cpus-per-task`: hence `SRUN_CPUS_PER_TASK`. The
-# first step prints a line per rank at the top of every log.
+# first step prints a line per rank. In the second, `--mpi=pmix` tells MPI who takes part, and `--kill-on-bad-exit=1`
+# ends all ranks when one fails.
 
 # %% [markdown] tags=["slide-predict"]
 # We run it with `hello.py`, as you should with any new script: it shows in seconds who is where. (The nodes here only
@@ -209,9 +210,9 @@ ask = "bash -c 'echo local rank $SLURM_LOCALID, GPUs $CUDA_VISIBLE_DEVICES'"
 login.run(f"srun --nodes=2 --ntasks-per-node=8 --gpus-per-task=1 --label {ask} | sort -n")
 
 # %% [markdown]
-# Now each rank sees one GPU. (On a site that hides the other GPUs, each task may call its own GPU 0.) But where a site
-# hides the others from it, direct copies between GPUs of a node can fail
-# ([open-mpi/ompi#11949](https://github.com/open-mpi/ompi/issues/11949)), so our script asks for GPUs by node.
+# Now each rank sees one GPU. (Where a site hides the other GPUs, every rank's own is called 0, and direct copies
+# between GPUs of a node can fail: [open-mpi/ompi#11949](https://github.com/open-mpi/ompi/issues/11949).) So our script
+# asks for GPUs by node.
 #
 # **Question.** A program takes `gpus[hvd.local_rank()]`, and its script asks for `--gpus-per-task=1`. What happens?
 #
@@ -229,9 +230,9 @@ login.run(f"srun --nodes=2 --ntasks-per-node=8 --gpus-per-task=1 --label {ask} |
 
 # %% [markdown]
 # **Cores.** Without binding, the operating system moves a rank from core to core, even to cores far from its GPU.
-# `--cpus-per-task=8` with `--distribution=block:block --cpu-bind=cores` gives local rank $r$ the cores $8r$ to $8r+7$;
-# without `block:block` Slurm deals the ranks out over the sockets in turn. This is **binding by depth**; the depth is
-# the cores per rank. Other launchers have other words:
+# `--cpus-per-task=8` with `--distribution=block:block --cpu-bind=cores` gives local rank $r$ the cores $8r$ to $8r+7$
+# (with hyper-threads Slurm counts each core twice); without `block:block` Slurm deals the ranks out over the sockets in
+# turn. This is **binding by depth**; the depth is the cores per rank. Elsewhere:
 #
 # - Polaris (PBS): `mpiexec --ppn 4 --depth 8 --cpu-bind depth`
 # - older Cray systems: `aprun -N 4 -d 8 --cc depth`
@@ -239,8 +240,7 @@ login.run(f"srun --nodes=2 --ntasks-per-node=8 --gpus-per-task=1 --label {ask} |
 #
 # `nvidia-smi topo -m` says which cores are near which GPU. On Polaris the first cores are nearest to the last GPU.
 #
-# **PyTorch.** For torchrun a task is something else: one torchrun per node, which starts the eight ranks. So this task
-# needs the cores of all of them.
+# **PyTorch.** For torchrun a task is something else: one torchrun per node, which starts the eight ranks.
 
 # %%
 programs.show(PROGRAMS / "slurm" / "gpus_torch.sbatch")
@@ -250,9 +250,10 @@ programs.show(PROGRAMS / "slurm" / "gpus_torch.sbatch")
 #
 # 1. `sbatch --test-only SCRIPT`: is the job accepted, and when would it start?
 # 2. `hello.py` for two minutes: a line per rank, eight GPUs in each? Add `nvidia-smi -L` there.
-# 3. Ten steps: is `hvd.size()` 16? If 16 ranks each say "rank 0 of 1", Horovod was built with another MPI than the one
-#    that starts it.
-# 4. Ten steps with `NCCL_DEBUG=INFO`: look for `NET/IB` between nodes. `NET/Socket` is the slow network.
+# 3. Ten steps: is `hvd.size()` 16? If 16 ranks each say "rank 0 of 1", `--mpi=pmix` is missing, or Horovod was built
+#    with another MPI.
+# 4. Ten steps with `NCCL_DEBUG=INFO`: look for `NET/IB` (`NET/OFI` on Slingshot and AWS) between nodes. `NET/Socket` is
+#    the slow network.
 # 5. While it runs, `srun --jobid=JOB --overlap -N1 -n1 nvidia-smi`: are the GPUs busy, and how full is their memory?
 # 6. Afterwards `seff JOB`, or `sacct -j JOB --format=JobID,State,Elapsed,TotalCPU,ReqMem,MaxRSS` (on a real cluster:
 #    this one keeps no accounts). Ask for less next time.
@@ -264,8 +265,8 @@ programs.show(PROGRAMS / "slurm" / "gpus_torch.sbatch")
 #   `srun … apptainer exec --nv IMAGE.sif python train.py`.
 # - **Variables.** `sbatch` copies those of your shell (`--export=ALL`), so a script works today and fails tomorrow:
 #   begin with `module purge`. With `--export=NONE` the job starts clean, and then `srun` needs `--export=ALL`.
-# - **Files.** Data and checkpoints go to *scratch*, which is large; old files there are deleted; a home's quota counts
-#   bytes and files. Pack small files into an archive, and unpack it in the job to the node's disk (`$TMPDIR`).
+# - **Files.** Data and checkpoints go to *scratch*: it is large, but old files there are deleted. Your home has a quota
+#   of bytes and of files. Pack small files into an archive, and unpack it in the job to the node's disk (`$TMPDIR`).
 # - **TensorBoard, Jupyter.** Through a tunnel: `ssh -J LOGIN -L 6006:localhost:6006 NODE`, then open localhost:6006.
 
 # %% [markdown]
@@ -281,7 +282,8 @@ programs.show(PROGRAMS / "slurm" / "gpus_torch.sbatch")
 #
 # `train_multi_worker.py` trains with `MultiWorkerMirroredStrategy` ([chapter 07](07_multi_worker.ipynb)), which needs
 # TF_CONFIG. Slurm knows who takes part, so `cluster_spec.from_slurm()` makes it from the variables that `srun` has set
-# for each task:
+# for each task. (TensorFlow's `SlurmClusterResolver` fails without GPUs and uses the same ports for every job:
+# [clusters.md](../docs/clusters.md#tf_config-under-slurm).)
 
 # %% tags=["varies"]
 ask = "from distlab import cluster_spec; print(cluster_spec.from_slurm())"
@@ -289,7 +291,8 @@ login.run(f"srun --nodes=2 --label python -c '{ask}' | sort")
 
 # %% [markdown] tags=["slide-text", "slide-predict"]
 # Only the index differs. We submit the program for three, two and one nodes, and the serial program, all by
-# `batch.sbatch`. Each asks for all eight GPUs of its nodes.
+# `batch.sbatch`, whose one command is `srun --kill-on-bad-exit=1 python "$@"`. Each asks for all eight GPUs of its
+# nodes.
 #
 # **Predict.** What does the queue look like two seconds later?
 
@@ -330,20 +333,20 @@ for count in (1, 2, 3):
     checks.assert_equal([off], [0], "weights")
 
 # %% [markdown]
-# Only `--nodes` changed. The global batch is the same, so the weights are too.
+# The global batch is the same, so the weights agree up to rounding.
 #
 # ## 5. A node dies
 #
 # Two longer jobs train with `train.py` of [chapter 13](13_fault_tolerance.ipynb): two workers that save every 5 steps
-# and resume from the newest complete checkpoint. Slurm puts a job back into the queue if a node fails, unless the site
-# has switched that off; `--requeue` asks for it in any case. With `--signal=USR1@87` it sends SIGUSR1 to the workers 87
-# seconds before the time limit, or up to a minute earlier.
+# and resume from the newest whole checkpoint. If a node fails, Slurm queues the job again, also where the site has
+# switched that off: `--requeue`. `--signal=USR1@87` sends SIGUSR1 to the workers 87 seconds before the time limit, or
+# up to a minute earlier: *short* has only 120.
 #
 # If `train.py` has saved and is not done, it ends with status 85, and the script requeues the job. Here
 # `--kill-on-bad-exit` would be wrong: the first worker that ends would take the other one with it. `--wait=60` gives
 # that one a minute.
 #
-# A slow network makes the jobs last. We will kill a node of *dying*; *short* may run for two minutes only.
+# A slow network makes the jobs last. We will kill a node of *dying*; *short* may run for two minutes.
 
 # %% tags=["varies"]
 long_script = """\
@@ -373,8 +376,8 @@ dying, short = login.submit(dying), login.submit(short)
 
 # %% [markdown] tags=["slide-text", "slide-predict"]
 # When *dying* has done more than five steps, we pull the plug: all of Slurm's processes and the worker on node2 are
-# killed. Slurm would notice within half a minute here (by default within five: `SlurmdTimeout`). We are the
-# administrator here, and tell it.
+# killed. Slurm would notice within half a minute here, by default within five minutes (`SlurmdTimeout`). We are the
+# administrator, and tell it.
 #
 # **Predict.** What happens to the job, and to the worker on node1?
 
@@ -390,7 +393,8 @@ login.run("squeue --format='%.6i %.12j %.10T %.6D %R'; sinfo --format='%t %N'")
 # **The node is down, and the job is back in the queue, though nobody submitted it again.** Slurm has ended the worker
 # on node1, too. The reason `BeginTime` means that Slurm waits until nothing of the first attempt can be left.
 #
-# The administrator switches node2 on. The same training also runs undisturbed, for comparison.
+# The administrator switches node2 on. The same training also runs undisturbed on one node,
+# for comparison.
 
 # %% tags=["varies"]
 login.run("ssh node2 slurmd")
@@ -400,10 +404,11 @@ alone = login.submit("sbatch --job-name=undisturbed --nodes=1 " + train.format("
 # ## 6. The time limit
 #
 # Meanwhile *short* comes near its time limit, and Slurm sends SIGUSR1 to its workers, to each at a slightly different
-# moment. Still both must save the same step. So after each step they add up how many of them have a notice, with an
+# moment. But both must save the same step. So after each step they add up how many of them have a notice, with an
 # all-reduce of 4 bytes ([chapter 13](13_fault_tolerance.ipynb)).
 #
-# Then the network gets its speed back, and *short* more time, so that both jobs end soon.
+# Then the network gets its speed back, and *short* more time, so that both jobs end soon. (Rounding grows with the
+# steps: hence the larger tolerance.)
 
 
 # %% tags=["varies"]
@@ -431,7 +436,7 @@ for name in ("dying", "short"):
 # %% [markdown] tags=["slide-table"]
 # | | a node dies | the time limit |
 # |---|---|---|
-# | **Sign** | `NODE FAILURE` in the log, node `down*` in `sinfo` | `DUE TO TIME LIMIT`, state TIMEOUT |
+# | **Sign** | `NODE FAILURE`, node `down` (`down*`: no answer) | without a handler: `DUE TO TIME LIMIT`, TIMEOUT |
 # | **Lost** | steps since the last save | nothing, if all save together |
 # | **Back in the queue by** | Slurm (`--requeue`) | the script (`scontrol requeue`) |
 #
@@ -454,7 +459,8 @@ for name in ("dying", "short"):
 # ## 7. Optional: an array measures a slow network
 #
 # An **array** is one script, submitted once, that runs as several jobs. `#SBATCH --array=1-3%1` in `array.sbatch` means
-# tasks 1, 2 and 3, one at a time. Each knows its number from `SLURM_ARRAY_TASK_ID` and trains on that many nodes. If
+# tasks 1, 2 and 3, one at a time. Each knows its number and trains on that many nodes: `array.sbatch`
+# ends with `srun --nodes=$SLURM_ARRAY_TASK_ID … python "$@"`. If
 # one fails, submit only that one again: `sbatch --array=2`.
 #
 # `slow_network.py` trains twenty small layers with Horovod, and every node has a batch of the same size (*weak
@@ -468,7 +474,7 @@ if slow is not login:
     print(slow.source())
 slow.link(rate="100mbit", latency="2ms")
 array = slow.submit("sbatch array.sbatch slow_network.py --gloo-from-slurm")
-print(slow.wait(array))
+print("state:", slow.wait(array))
 slow.run(f"python scaling_table.py scaling-{array}")
 results = {n: json.loads(slow.read(f"scaling-{array}/{n}.json")) for n in (1, 2, 3)}
 one, two, three = results.values()
@@ -476,12 +482,13 @@ gain = two["images_per_second"] > one["images_per_second"]
 print("The second node makes this training", "faster." if gain else "slower.")
 ring = costs.all_reduce("ring", 3, two["gradient_bytes"]).seconds(2 * 2e-3, 8 / 100e6)
 predicted, measured = 1e3 * (two["alone"] + ring), 1e3 * three["step_seconds"]
-print(f"3 nodes by the link's data sheet: {predicted:.0f} ms, measured {measured:.0f} ms")
+print(f"3 nodes by the ring's formula: {predicted:.0f} ms, measured {measured:.0f} ms")
 
 # %% [markdown]
-# The last line adds the ring's formula ([chapter 06](06_collectives_and_ring_all_reduce.ipynb)) to one node's step. The
-# data sheet is usually too fast: Horovod's ranks first agree on which tensors are ready, in messages that cost the
-# latency, and at most 95 % of an Ethernet frame is data. What helps on such a line?
+# The exchange takes many times as long as the computing, so the efficiency is little more than their ratio. The last
+# line adds the ring's formula ([chapter 06](06_collectives_and_ring_all_reduce.ipynb)) to one node's step. The formula
+# is usually too fast: Horovod's ranks first agree on which tensors are ready, in messages that cost the latency, and at
+# most 95 % of an Ethernet frame is data. What helps on such a link?
 #
 # | lever | price |
 # |---|---|
@@ -497,6 +504,8 @@ times |= {"fused": two["ways"]["plain"], "fused, fp16": two["ways"]["fp16"]}
 times["fused, 4 batches"] = two["ways"]["accumulate"] / two["batches"]
 for way, seconds in times.items():
     print(f"{way:17}{1e3 * seconds:7.0f} ms per batch on two nodes")
+print(f"Fusion saves {1 - times['fused'] / times['not fused']:.0%}.")
+print(f"Half the bytes save {1 - times['fused, fp16'] / times['fused']:.0%}: latency stays.")
 login.close()
 
 # %% [markdown]
@@ -518,10 +527,11 @@ quizzes.ask("15")
 # - If the job may be queued again, a dead node costs the steps since the last save, and the time limit nothing.
 #
 # **Next.** [Lab 15](../labs/15_clusters/lab.ipynb), and then [lab 16](../labs/16_capstone/lab.ipynb), the capstone.
-# [00 start here](00_start_here.ipynb) has the map of the course.
 #
 # **Sources.**
 # - Slurm: [*sbatch*](https://slurm.schedmd.com/sbatch.html), [*srun*](https://slurm.schedmd.com/srun.html),
 #   [*job arrays*](https://slurm.schedmd.com/job_array.html).
+# - Binding: [Polaris](https://docs.alcf.anl.gov/polaris/running-jobs/),
+#   [*mpirun*](https://docs.open-mpi.org/en/v5.0.x/man-openmpi/man1/mpirun.1.html).
 # - [clusters.md](../docs/clusters.md), to measure and predict your own cluster.
 # - [Sergeev and Del Balso (2018)](https://arxiv.org/abs/1802.05799), Horovod and tensor fusion.

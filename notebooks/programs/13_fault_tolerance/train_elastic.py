@@ -95,7 +95,7 @@ class Elastic(tf.keras.callbacks.Callback):
         if step % self.options.commit_every == 0:
             self.state.commit()  # a copy of all variables, and a look for new hosts
         else:
-            self.state.check_host_updates()  # the look alone: cheap enough for every step
+            self.state.check_host_updates()  # a small broadcast, cheap enough for every step
 
 
 @hvd.elastic.run

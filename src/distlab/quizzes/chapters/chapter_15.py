@@ -6,18 +6,18 @@ from distlab.quizzes.item import Item, figure, other, pick
 PLACES = {
     "in the shell that `salloc` has started, without `srun`": "On the login node",
     "in a batch script, without `srun`": "On the first node of the allocation",
-    "in a batch script, after `srun`": "On all {nodes} nodes",
+    "in a batch script, after `srun`": "On all nodes of the job",
 }
 
 
 def where_it_runs(item: Item, nodes: int = pick(2, 3, 4), case: str = pick(*PLACES)) -> None:
-    item.choose(f"""A job has {nodes} nodes with one task each, on the cluster of the course. `python train.py` stands
-        {case}. Where does it run?""")
-    item.right(PLACES[case].format(nodes=nodes)).why("""`salloc` and `sbatch` reserve nodes; a batch script runs on the
+    item.choose(f"""A job has {nodes} nodes with one task each, on the cluster of the course. `python train.py` is
+        called {case}. Where does it run?""")
+    item.right(PLACES[case]).why("""`salloc` and `sbatch` reserve nodes; a batch script runs on the
         first; `srun` starts a task on each.""")
     for each, place in PLACES.items():
         if each != case:
-            item.wrong(place.format(nodes=nodes), f"As {each}".replace("`", "")).why("""Only `srun` starts tasks on the
+            item.wrong(place, f"As {each}".replace("`", "")).why("""Only `srun` starts tasks on the
                 nodes.""")
     item.wrong("On the node that has least to do", "The system chooses").why("""The scheduler chooses nodes for jobs,
         not for commands.""")
