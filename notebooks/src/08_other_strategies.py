@@ -36,7 +36,6 @@ workers = 2  # replicas in section 2; worker processes in sections 3 to 5, 2 or 
 import distlab  # first: it selects tf-keras
 
 import tempfile
-from functools import partial
 from pathlib import Path
 
 import matplotlib.pyplot as plt
@@ -83,13 +82,14 @@ print(data.describe(dataset))
 # | `ParameterServerStrategy` | spread over servers | many workers | asynchronous |
 #
 # **Synchronous**: all gradients of a step are added before a weight changes. **Asynchronous**: each worker's gradient
-# changes the weights when it arrives.
+# changes the weights when it arrives. (A server may also wait for all, as MXNet's in [chapter
+# 14](14_other_frameworks.ipynb).)
 
 # %% [markdown] tags=["slide-predict"]
 # `OneDeviceStrategy` runs a program that was written for a strategy on one device: to find an error, or for comparison.
 #
 # `CentralStorageStrategy` has each variable once, on the *parameter device*, usually the CPU. In each step every
-# replica reads it and sends its gradient back. It was made for embedding tables that do not fit on a GPU, and is still
+# replica reads it and sends its gradient back. It helps with embedding tables that do not fit on a GPU, and is still
 # experimental.
 #
 # **Predict.** The graph of a step says who sends what to whom, as in [chapter 03](03_mirrored_strategy.ipynb). The
@@ -115,14 +115,15 @@ def update():
 
 
 graph = update.get_concrete_function().graph
-for step, source, destination in profiling.messages.between_devices(graph, names):
-    print(f"step {step}: a gradient goes {names[source]} → {names[destination]}")
+for _, source, destination in profiling.messages.between_devices(graph, names):
+    print(f"message: {names[source]} → {names[destination]}")
 update()
 print(f"1 − 0.1 · (the sum of {workers} gradients of 2) = {float(variable):.1f}")
 
 # %% [markdown] tags=["slide-takeaway"]
-# No sum travels back. The parameter device applies it, and in the next step every replica reads the new value. So the
-# traffic of this device grows with the number of replicas.
+# No sum travels back. (The list has no reads: where a variable is read is decided only when the graph runs.) The
+# parameter device applies the sum, and in the next step every replica reads the new value. So the traffic of this
+# device grows with the number of replicas.
 #
 # Both strategies are synchronous, so both must give the weights of a plain `fit`: same first weights, same batches, 20
 # SGD steps.
@@ -152,14 +153,14 @@ for strategy in (tf.distribute.OneDeviceStrategy(computing[0]), central):
 #
 # A cluster with parameter servers has three jobs. A **parameter server** (`ps`) stores variables and applies updates. A
 # **worker** computes gradients. The **chief**, also called coordinator, is not a worker here: it runs the program, and
-# puts steps into a queue from which the next free worker takes one.
+# puts steps into a queue; each free worker takes the next one.
 #
 # ![Roles in a parameter-server cluster: a chief hands out steps to three workers; each worker reads the variables from
 # two parameter servers and writes gradients to both; beside it a TF_CONFIG](../figures/08_parameter_server_roles.svg)
 #
-# All processes run the same file and read their job from TF_CONFIG. Workers and servers only serve. `fit` needs two
-# things: a `DatasetCreator`, whose function each worker calls for its *own* data, and `steps_per_epoch`, since nobody
-# sees the end of all data.
+# All processes run the same file and read their job from TF_CONFIG. Workers and servers only serve. `fit` needs
+# `steps_per_epoch`, since nobody sees the end of all data. Its data are a `tf.data.Dataset` or, as here, a
+# `DatasetCreator`, whose function each worker calls for its *own* data.
 
 # %% tags=["slide-code"]
 programs.show(PROGRAMS / "minimal.py")
@@ -187,7 +188,7 @@ print(run.output["chief"])
 # %% [markdown]
 # ## 4. How stale is a gradient?
 #
-# Between reading the weights and updating them time passes, and other workers update. The **staleness** of a gradient
+# Time passes between reading the weights and updating them, and other workers update. The **staleness** of a gradient
 # is the number of updates by others in between. `parameter_server.py` measures it in the step that it schedules. A
 # counter on a server is the *version* of the weights:
 
@@ -196,7 +197,8 @@ programs.show(PROGRAMS / "parameter_server.py", "Trainer.step")
 
 # %% [markdown] tags=["slide-predict"]
 # The function `later` delays each gradient by a *sleep* of 50 ms. It simulates computing on the worker's own device and
-# needs no core, for which the processes would compete. One launch has five runs:
+# needs no core, for which the processes would compete. One launch has five runs: `distlab launch --workers 2
+# --parameter-servers 2 parameter_server.py -- --runs in_order equal …`
 #
 # - `in_order`: 20 gradients, each scheduled when the one before is done;
 # - `equal`: all gradients at once in the queue;
@@ -226,18 +228,18 @@ lines = ["run    from       worker  gradients  mean staleness"]
 for row, name in zip(rows, ("equal", "slow"), strict=True):
     ran = measured[name]
     virtual = simulation.staleness(ran["seconds_per_gradient"], ran["scheduled"])
-    for axes, (kind, (by, stale)) in zip(
-        row, {"measured": np.array([ran["worker"], ran["staleness"]]), "simulated": virtual}.items(), strict=True
-    ):
-        bottom = np.zeros(stale.max() + 1)
+    real = np.array([ran["worker"], ran["staleness"]])
+    bars = max(real[1].max(), virtual[1].max()) + 1
+    for axes, kind, (by, stale) in zip(row, ("measured", "simulated"), (real, virtual), strict=True):
+        bottom = np.zeros(bars)
         for worker in range(team):
             own = stale[by == worker]
-            counts = np.bincount(own, minlength=len(bottom))
+            counts = np.bincount(own, minlength=bars)
             look = {"hatch": draw.HATCHES[worker], "edgecolor": "white", "label": f"worker {worker}"}
-            axes.bar(range(len(bottom)), counts, bottom=bottom, **look)
+            axes.bar(range(bars), counts, bottom=bottom, **look)
             bottom += counts
             lines.append(f"{name:6} {kind:10} {worker:>6} {len(own):>10} {own.sum() / max(len(own), 1):>15.2f}")
-        axes.set(title=f"{name}, {kind}", xlabel="staleness", xticks=range(len(bottom)))
+        axes.set(title=f"{name}, {kind}", xlabel="staleness", xticks=range(bars))
     row[0].set_ylabel("gradients")
 figure.legend(*rows[0, 0].get_legend_handles_labels(), loc="outside upper center", ncols=team)
 draw.show(figure, "Bar charts of the staleness of the gradients: equal and slow workers, measured and simulated.")
@@ -252,7 +254,8 @@ print("\n".join(lines))
 # worker.
 #
 # The simulation on the right is `distlab.collectives.parameter_server` on the virtual cluster of [chapter
-# 06](06_collectives_and_ring_all_reduce.ipynb). This is its server:
+# 06](06_collectives_and_ring_all_reduce.ipynb). This is its server; `rank.reduce` adds to the weights and takes the
+# time for it:
 
 # %%
 programs.show("../src/distlab/collectives/parameter_server.py", "_serve")
@@ -261,12 +264,13 @@ programs.show("../src/distlab/collectives/parameter_server.py", "_serve")
 equal = measured["equal"]
 possible, rate = team / 0.05, equal["scheduled"] / equal["seconds"]
 print(f"{team} workers that sleep 50 ms could apply {possible:.0f} gradients per second.")
-cost = max(0, 1 - rate / possible)
-print(f"The cluster applied {rate:.1f}: the way through the servers costs {cost:.0%}.")
+print(f"The cluster applied {rate:.1f}: all but the sleep costs {1 - rate / possible:.0%}.")
+slow = 1 + 0.15 * rate / team
+print(f"A slow worker needs not {0.2 / 0.05:.0f} but {slow:.1f} times as long: it is less stale.")
 
 # %% [markdown]
-# The chief wakes up for every gradient, and every weight travels from a server to a worker and every gradient back. On
-# a machine whose cores all processes share that is much, and with *equal* workers there is nothing to gain in exchange.
+# That is the gradient itself, the chief, which wakes up for each one, and the way of all weights and gradients between
+# server and worker. With *equal* workers there is nothing to gain in exchange.
 #
 # ### Where the variables are
 #
@@ -276,11 +280,12 @@ print(f"The cluster applied {rate:.1f}: the way through the servers costs {cost:
 # %%
 for name, shape, device in run.result["variables"]:
     server = device.split("task:")[1][0]
-    print(f"ps {server}: {name:22} {shape!s:10} {4 * np.prod(shape) / 1000:>7,.1f} kB")
+    print(f"ps {server}: {name:22} {shape!s:10} {4 * np.prod(shape):>9,} bytes")
 
 # %% [markdown]
-# Each server has about half of the bytes, and so half of the traffic. A single one would be the bottleneck of all
-# workers.
+# Each server has about half of the bytes, and so half of the traffic. A dense kernel travels whole in every step. Of
+# an embedding only the rows that a batch names travel, and its gradient is a list of rows (`tf.IndexedSlices`): that is
+# what parameter servers are good at.
 #
 # In the run `in_order` no gradient can be stale, whichever worker computes it. Then the cluster must give what `fit`
 # gives in this kernel:
@@ -338,8 +343,9 @@ print("lost_server:", measured["lost_server"].get("error", "it died after the la
 
 # %% [markdown] tags=["slide-takeaway"]
 # **A lost worker** costs nothing but its speed. The coordinator notices that the connection is closed, puts the
-# gradient back into the queue, and another worker takes it. If the worker had died *after* its update and before its
-# answer, the gradient would count twice: `schedule` promises "at least once". A restarted worker may join again.
+# gradient back into the queue, and another worker takes it. If the worker had died *during* or after its update and
+# before its answer, a part of the gradient or all of it would count twice: `schedule` promises "at least once". A
+# restarted worker may join again.
 #
 # **A lost server** takes its variables with it. The coordinator tries a few times, then `join` raises
 # `UnavailableError`. All you can do is what chapter 13 does: start the job again, from a checkpoint that the chief has
@@ -375,15 +381,15 @@ for rate in (0.05, 0.15, 0.5):
 
 # %% [markdown] tags=["slide-takeaway"]
 # At small rates the price is small. At a rate that one worker tolerates, both eight-worker runs diverge: a gradient
-# that is seven updates old errs much like a step that is eight times as large. Staleness is not a bug to fix; it limits
-# the learning rate ([chapter 01](01_why_distribute.ipynb) computes by how much). It also acts like momentum, so with
-# momentum in the optimizer the limit is lower still (Mitliagkas et al.).
+# that is seven updates old errs much like a step that is eight times as large. Staleness limits the learning rate
+# ([chapter 01](01_why_distribute.ipynb) computes by how much). It also acts like momentum, so with momentum in the
+# optimizer the limit is lower still (Mitliagkas et al.).
 #
-# **Waiting** has a price too. Below, one of eight workers is $k$ times slower, on three networks. The number is the
-# time of the synchronous way for 192 gradients, divided by the asynchronous way's. Above 1, asynchronous wins.
+# **Waiting** has a price too. Below, one of eight workers is $k$ times slower, on three networks (`NETWORKS` in the
+# program). The number is the time for 192 gradients by a ring, divided by the time by one asynchronous server. Above 1,
+# asynchronous applies more gradients per second; their staleness is not counted.
 #
-# **Predict.** From which $k$ on does asynchronous win on a fast network? On a slow one, is it a larger $k$ or a
-# smaller?
+# **Predict.** From which $k$ on is it above 1 on a fast network? Is that $k$ larger or smaller on a slow one?
 
 # %%
 factors = (1, 1.5, 2, 3, 4, 8)
@@ -407,8 +413,8 @@ draw.show(figure, "Three rising lines: how many times longer synchronous trainin
 
 # %% [markdown] tags=["slide-takeaway"]
 # If $w$ workers need $t_1, \dots, t_w$ seconds per gradient, synchronous training applies $w / \max t_i$ gradients per
-# second: it has the pace of the slowest. Asynchronous rates add up: $\sum 1 / t_i$. With equal workers on fast links it
-# is a tie. For every $k > 1$ the asynchronous way gains, nearly in proportion to $k$.
+# second: it has the pace of the slowest. Asynchronous rates add up: $\sum 1 / t_i$. With one slow worker of eight the
+# ratio is $(7k + 1)/8$, as in the first line.
 #
 # On the slow network the *synchronous* way wins until one worker is two to three times slower. All eight gradients and
 # all eight answers pass one server's port, while the ring spreads them over all links. More servers help.
@@ -417,15 +423,15 @@ draw.show(figure, "Three rising lines: how many times longer synchronous trainin
 # happens?
 #
 # 1. Nothing, the step still waits for it.
-# 2. The step is as short as with equal workers.
+# 2. The step becomes nearly as short as with equal workers.
 # 3. Its gradients become stale.
 #
 # <details>
 # <summary>Answer</summary>
 #
 # 1. It waits less: the slow worker has less to compute.
-# 2. **Right.** This holds if the time is spent on images. The gradient must then weight every image, not every worker,
-#    equally.
+# 2. **Right.** The others take over its images, so a step takes $8/(7 + 1/k)$ of the time, at most a seventh more. The
+#    gradient must then weight every image, not every worker, equally.
 # 3. No gradient is stale in a synchronous step.
 # </details>
 
@@ -440,18 +446,19 @@ draw.show(figure, "Three rising lines: how many times longer synchronous trainin
 # **Predict.** How many **backup workers** remove most of the waiting?
 
 # %% tags=["slide-output"]
-fast = simulation.NETWORKS["100 Gbit/s"]
-draws = [partial(simulation.by_chance, seed=seed) for seed in range(5)]
-ratio = np.mean([simulation.times_longer(fast, seconds=of_seed) for of_seed in draws])
-print(f"no backup: synchronous takes {ratio:.1f} times as long as asynchronous")
+mean = 0.95 * 0.01 + 0.05 * 0.1
+print(f"asynchronous: {1 / mean:.0f} gradients/s per worker")
 for backups in range(4):
-    milliseconds, dropped = 1000 * simulation.mean_step(backups), backups / (8 + backups)
-    print(f"backups {backups}: {milliseconds:4.1f} ms per step, {dropped:3.0%} dropped")
+    seconds, used = simulation.mean_step(backups), 8 / (8 + backups)
+    print(f"backups {backups}: {1000 * seconds:4.1f} ms per step,", end=" ")
+    print(f"{1 - used:3.0%} dropped, {used / seconds:2.0f} gradients/s per worker")
 
 # %% [markdown] tags=["slide-takeaway"]
-# One backup worker removes most of the waiting and costs a ninth of the work. It helps against workers that are slow
-# *by chance*: one that is always slow is always dropped, with its share of the data. TensorFlow has no switch for it;
-# today one looks for the cause instead ([chapter 13](13_fault_tolerance.ipynb), a straggler).
+# One backup worker removes most of the waiting and costs a ninth of the work. The last column counts both: two are
+# best, and as fast as asynchronous training, with no stale gradient. They help against workers that are slow *by
+# chance*: one that is always slow is always dropped, with its share of the data. TensorFlow 1 had a switch for it
+# (`SyncReplicasOptimizer`); the strategies of today have none. One looks for the cause instead ([chapter
+# 13](13_fault_tolerance.ipynb), a straggler).
 
 # %% [markdown] tags=["slide-table"]
 # ## 7. What to use today
@@ -482,7 +489,7 @@ for backups in range(4):
 # What do you answer?
 #
 # 1. Good: 64 workers never wait.
-# 2. There is nothing to wait for, and the staleness of 63 takes a smaller learning rate.
+# 2. There is nothing to wait for, and the staleness of 63 requires a smaller learning rate.
 # 3. The loss will be the same after the same number of gradients.
 #
 # <details>
@@ -504,16 +511,9 @@ for backups in range(4):
 # > strategy = tf.distribute.TPUStrategy(resolver)
 # > ```
 # >
-# > The compiler XLA turns a step into one program, so shapes must be fixed (`drop_remainder=True`). Without a TPU:
-
-# %%
-try:
-    tf.distribute.cluster_resolver.TPUClusterResolver()
-    print("there is a TPU")
-except ValueError as error:
-    print("ValueError:", str(error).splitlines()[0])
-
-# %% [markdown]
+# > The compiler XLA turns a step into one program, so shapes must be fixed (`drop_remainder=True`). Without a TPU this
+# > is an error: [08b](08b_keras_3.ipynb).
+#
 # > **Box: two older names.** **Estimators** (2017 to 2023) were TensorFlow 1's training API: a `model_fn` builds a
 # > graph, and `train_and_evaluate` runs it, with TF_CONFIG and parameter servers below. `Model.fit` with a strategy
 # > replaced them; they were removed after TensorFlow 2.15. **Mesh TensorFlow** (2018) was a language for model
@@ -532,7 +532,7 @@ quizzes.ask("08")
 # ## Recap
 #
 # - A strategy says where variables live and who waits before they change.
-# - Parameter servers hold the variables, workers compute, the chief hands out steps; `fit` takes a `DatasetCreator`.
+# - Parameter servers hold the variables, workers compute, the chief hands out steps; `fit` takes `steps_per_epoch`.
 # - The mean staleness is the number of other workers, at most; staleness limits the learning rate.
 # - A lost worker's steps are done by others; a lost server ends the job.
 # - Synchronous training has the slowest pace; asynchronous rates add up.

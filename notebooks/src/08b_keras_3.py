@@ -52,8 +52,8 @@ print(data.describe(dataset))
 #
 # Since TensorFlow 2.16 `tf.keras` is **Keras 3**: a package of its own, which computes with TensorFlow, JAX or PyTorch.
 # The old one lives on as the package `tf-keras`, selected by `TF_USE_LEGACY_KERAS=1`. This course uses the old one,
-# here called *legacy Keras*, because with several processes Keras 3 fails in places. Your next project may use the new
-# one.
+# here called *legacy Keras*, because Keras 3 fails in some cases with several processes. Your next project may use the
+# new one.
 #
 # With several processes, ask first: *who adds up the gradients?* Under `MultiWorkerMirroredStrategy` it is the
 # optimizer's `apply`, so this loop is whole:
@@ -62,11 +62,12 @@ print(data.describe(dataset))
 programs.show(PROGRAMS / "minimal.py")
 
 # %% [markdown]
-# In a terminal: `distlab launch --workers 2 minimal.py`. All workers print the same losses, since they train one model:
+# In a terminal: `distlab launch --workers 2 minimal.py`. All workers train one model, so each different output is
+# printed once:
 
 # %% tags=["varies", "slide-output"]
 run = launch.tensorflow(PROGRAMS / "minimal.py", workers=team, **how)
-print(run.output["worker 0"])
+print(*set(run.output.values()), sep="\n")
 
 # %% [markdown] tags=["slide-predict"]
 # ## 2. What works, measured
@@ -91,16 +92,17 @@ Markdown(strategy_support.markdown(strategy_support.read(PROGRAMS / "support_tab
 # - **Horovod.** `DistributedOptimizer` expects TensorFlow's variables. [Chapter 09](09_horovod.ipynb) has an optimizer
 #   that averages by itself.
 #
-# `MirroredStrategy` works here, on CPU devices. On several GPUs there are open reports: with XLA a run of Keras 3.5
-# stands still ([keras#20763](https://github.com/keras-team/keras/issues/20763)); older versions need
-# `jit_compile=False` ([keras#18627](https://github.com/keras-team/keras/issues/18627)).
+# `MirroredStrategy` works here, on CPU devices. On several GPUs there are reports: with XLA a run of Keras 3.5 stands
+# still ([keras#20763](https://github.com/keras-team/keras/issues/20763), open); in 2023 `jit_compile=False` was needed
+# ([keras#18627](https://github.com/keras-team/keras/issues/18627), closed).
 
 # %% [markdown] tags=["slide-predict"]
 # ## 3. One all-reduce too many
 #
 # The loop divides each loss by the *global* batch size. So the *sum* of the workers' gradients is the mean over the
 # batch, and `apply` forms this sum. If you come from Horovod, or want to clip the whole gradient, you may put another
-# all-reduce before it. Legacy Keras can then leave out its own (`skip_gradients_aggregation=True`); Keras 3 cannot.
+# all-reduce before it. Legacy Keras can then leave out its own (an argument of `apply_gradients`,
+# `skip_gradients_aggregation=True`); Keras 3 cannot.
 #
 # `keras_3.py` trains with SGD and with Adam. Each time `apply` gets the gradients in three ways: as they are, added up
 # before (`SUM`), averaged before (`MEAN`).
@@ -131,14 +133,15 @@ for name, optimizer in keras_3.OPTIMIZERS.items():
 
 # %% [markdown] tags=["slide-takeaway"]
 # Added up before, `apply` gets the whole gradient from *each* worker and adds these up again: of $n$ workers, the
-# gradient $g$ becomes $n g$. For SGD that is a learning rate $n$ times as large. Adam divides $m$, a mean of gradients,
-# by the root of $v$, a mean of their squares:
+# gradient $g$ becomes $n g$. For SGD that is a learning rate $n$ times as large. (More than 100 % means that two
+# workers went more than twice as far, or elsewhere.) Adam divides $m$, a running mean of gradients, by the root of $v$,
+# a running mean of their squares:
 #
 # $$\eta \, \frac{n m}{\sqrt{n^2 v} + \varepsilon} = \eta \, \frac{m}{\sqrt{v} + \varepsilon / n}.$$
 #
-# The factor cancels, except for the tiny $\varepsilon$ that prevents a division by zero: the loss looks the same. So
-# **SGD hides nothing, Adam hides all**. Compare weights, and test with SGD. Averaged before is right, and pays for one
-# all-reduce too many. Both explanations can be tested on one device:
+# The factor cancels, except for the tiny $\varepsilon$ against a division by zero. So **the weights show it under SGD,
+# hardly under Adam; the loss in neither**: with SGD the wrong run may even learn faster. Compare weights, and test with
+# SGD. Averaged before is right, and pays for an extra all-reduce. Both explanations can be tested on one device:
 
 # %% tags=["slide-output"]
 sgd, adam = keras_3.OPTIMIZERS["SGD"], keras_3.OPTIMIZERS["Adam"]
@@ -146,10 +149,9 @@ _, faster = keras_3.serial(options, sgd(team * options.sgd))
 print(f"SGD, added before, and {team} times the rate on one device:", end=" ")
 checks.assert_equal_weights([saved["SGD, added before"]], [faster])
 for epsilon in (1e-7, 1e-16):
-    optimizers = [adam(options.adam, epsilon=epsilon) for _ in range(2)]
-    (_, once), (_, twice) = map(keras_3.serial, [options] * 2, optimizers, [1, 2])
-    change = np.abs(twice - once).max()
-    print(f"Adam, ε = {epsilon:g}: a doubled loss changes the weights by up to {change:.3f}")
+    both = (keras_3.serial(options, adam(options.adam, epsilon=epsilon), by)[1] for by in (1, 2))
+    change = np.abs(np.subtract(*both)).max()
+    print(f"Adam, ε = {epsilon:g}: a doubled loss changes the weights by up to {change:.0e}")
 
 # %% [markdown] tags=["slide-quiz"]
 # **Question.** Four workers; a loop in Keras 3 does `all_reduce("SUM")`, clips that gradient's norm and calls `apply`.
@@ -157,7 +159,7 @@ for epsilon in (1e-7, 1e-16):
 #
 # 1. Adam.
 # 2. A quarter of the learning rate.
-# 3. Dividing the clipped gradient by <code>num_replicas_in_sync</code>.
+# 3. Dividing the clipped gradient by `num_replicas_in_sync`.
 # 4. Nothing: one worker equals serial training.
 #
 # <details>
@@ -165,7 +167,7 @@ for epsilon in (1e-7, 1e-16):
 #
 # 1. It hides the factor until somebody changes the optimizer.
 # 2. Right for SGD, and wrong again with eight workers.
-# 3. **Right.** <code>apply</code> adds up four equal quarters.
+# 3. **Right.** `apply` adds up four equal quarters.
 # 4. A sum over one hides every factor.
 # </details>
 
@@ -173,17 +175,19 @@ for epsilon in (1e-7, 1e-16):
 # ## 4. `keras.distribution`
 #
 # Keras 3 has its own interface to data and model parallelism: `DataParallel`, and `ModelParallel` with a `LayoutMap`
-# from the paths of variables to their splits. The [guide](https://keras.io/guides/distribution/) names JAX and PyTorch
-# as backends.
+# from the paths of variables to their splits over a mesh, a grid of devices with named
+# axes. The [guide](https://keras.io/guides/distribution/) names JAX and PyTorch as backends.
 #
 # ```python
+# mesh = keras.distribution.DeviceMesh((1, 4), ("batch", "model"), devices)  # 1 × 4 devices
 # layouts = keras.distribution.LayoutMap(mesh)
 # layouts[".*hidden/kernel"] = (None, "model")  # its columns are divided along the mesh's axis "model"
 # keras.distribution.set_distribution(keras.distribution.ModelParallel(layout_map=layouts))
 # ```
 #
-# `keras_distribution.py` trains with `fit` on four devices, and a probe layer records which devices compute. The right
-# half shows what it recorded on JAX, which the course does not install.
+# `keras_distribution.py` trains with `fit` on four devices, and a probe layer records which devices compute. Read
+# `4 × (784, 4)` as: four devices have a part, of this shape. The right columns were recorded on JAX, which the course
+# does not install.
 #
 # **Predict.** What does `ModelParallel` do on TensorFlow: split, fail, or nothing?
 
@@ -191,18 +195,13 @@ for epsilon in (1e-7, 1e-16):
 how = {"environment": {"OMP_NUM_THREADS": "1"}, "echo": False, "result": True}
 here = launch.alone(PROGRAMS / "keras_distribution.py", **how).result
 recorded = json.loads((PROGRAMS / "keras_distribution_jax.json").read_text())
-SHOWN = ("kernel", "batch")
-
-
-def parts(run):
-    """How many devices have a part of the kernel and of the batch, and its shape."""
-    texts = [f"{len(run[what])} × {tuple(run[what][0][1])}" for what in SHOWN if run]
-    return "".join(f"{text:15}" for text in texts)
-
-
-print(f"{'':32}TensorFlow: kernel, batch     JAX: kernel, batch")
-for name, run in here["runs"].items():
-    print(f"{name:32}{parts(run)}{parts(recorded['runs'].get(name, {}))}".rstrip())
+backends = here["runs"], recorded["runs"]
+print(f"{'':32} TensorFlow: kernel, batch     JAX: kernel, batch")
+for name in here["runs"]:
+    parts = [runs[name][what] for runs in backends if name in runs for what in ("kernel", "batch")]
+    print(f"{name:32}", *(f"{len(part)} × {tuple(part[0][1])}".ljust(14) for part in parts))
+differs = [run["differs"] for runs in backends for run in runs.values()]
+print(f"the weights differ by up to {max(differs):.0e} from those of the run nothing")
 failing = [what for what, error in here["errors"].items() if error]
 print("calls that fail on TensorFlow:", *failing, sep="\n    ")
 versions = ", ".join(f"{name} {version}" for name, version in recorded["versions"].items())
@@ -210,21 +209,25 @@ print(f"JAX: recorded on {recorded['measured']} with {versions}; {recorded['mach
 
 # %% [markdown] tags=["slide-takeaway"]
 # On TensorFlow the layouts are accepted and ignored. One device does everything, the result is right, and the others
-# idle; `MirroredStrategy`, the control, uses all four. On JAX the kernel and the batch are divided. But a key that is
-# only part of a path, `hidden/kernel`, matches nothing, and Keras gives no warning: write `.*hidden/kernel`.
-#
+# idle; only calls that ask for devices or for one tensor's layout fail. `MirroredStrategy`, the control, uses all four.
+# On JAX `DataParallel` divides the batch, and `ModelParallel` the kernel; a mesh of 2 × 2 would divide both. But a key
+# that is only part of a path, `hidden/kernel`, matches nothing, and Keras gives no warning: write `.*hidden/kernel`.
+
+# %% [markdown] tags=["slide-table"]
 # ## 5. Which Keras to take
 #
 # | you have | take |
 # |---|---|
-# | one machine | either Keras with `MirroredStrategy` |
+# | one machine | either Keras with `MirroredStrategy`; on GPUs pass `jit_compile=False` to Keras 3 |
 # | several machines, TensorFlow, `fit` | legacy Keras |
 # | several machines, TensorFlow, a loop | Keras 3 with the loop of section 1 |
+# | Horovod | legacy Keras, or Keras 3 with the optimizer of [09](09_horovod.ipynb) |
+# | parameter servers | legacy Keras |
 # | a new project on several machines | Keras 3 on JAX with `keras.distribution`, or PyTorch |
 #
 # The last row is also the advice of Keras's author, in the thread where he states that Keras 3 does not work with
 # `MultiWorkerMirroredStrategy` ([keras#20585](https://github.com/keras-team/keras/issues/20585), December 2024). The
-# table of section 2 is more exact: only its `fit` fails.
+# table of section 2 narrows that down: on CPUs its `fit` fails, and a loop works.
 
 # %% [markdown]
 # ## Quiz
@@ -238,7 +241,8 @@ quizzes.ask("08b")
 # ## Recap
 #
 # - With several workers `fit` needs legacy Keras; with Keras 3 a loop works, and its `apply` adds up the gradients.
-# - A sum before `apply` multiplies the gradient by the number of workers. SGD shows it, Adam hides it.
+# - A sum before `apply` multiplies the gradient by the number of workers. SGD's weights show it, Adam's hide it.
+# - Under parameter servers Keras 3 loses counts of updates: no Adam, no schedule.
 # - `keras.distribution` does nothing on TensorFlow; on JAX a LayoutMap key must match the whole path.
 #
 # **Next.** [09 Horovod](09_horovod.ipynb).

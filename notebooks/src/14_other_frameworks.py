@@ -9,8 +9,8 @@
 # %% [markdown]
 # # 14 Other frameworks
 #
-# **Goal.** Recognise the same eight steps in the programs of other frameworks, and prove that programs of seven
-# frameworks train the same model.
+# **Goal.** Recognise the same eight steps in the programs of other frameworks, and prove that programs of TensorFlow,
+# Horovod, PyTorch, DeepSpeed, JAX and MXNet train the same model.
 #
 # **Time.** 30 minutes to read, about a minute to run.
 #
@@ -22,7 +22,7 @@
 # - How short is a distributed program in PyTorch, and what does a real one add?
 # - How do you move weights from one framework to another?
 # - What do DDP, FSDP, DeepSpeed and JAX do by themselves, and what must a program still do?
-# - What is Ray for, if Horovod and TensorFlow can already train on several machines?
+# - What is Ray for, if Horovod can already train on several machines?
 #
 # **Hardware.** Two CPU cores. PyTorch, DeepSpeed, Ray, JAX and MXNet are extras in separate environments:
 # `make setup-frameworks`, and for MXNet `.venv/bin/distlab setup-frameworks mxnet`. Without them you see recorded
@@ -30,8 +30,8 @@
 
 # %% tags=["parameters"]
 dataset = "digits"  # digits, mnist or fashion_mnist; 960 images are trained on
-epochs = 1  # not used in this chapter: every run has 20 steps, so that weights can be compared
-workers = 2  # ranks of each job: 2, or 4 if this is 4 or more; always 2 on Ray
+epochs = 1  # without effect: every run has 20 steps, so that weights can be compared
+workers = 2  # ranks of each job: 2, or 4 if this is 4 or more; always 2 on Ray and in records
 
 # %% jupyter={"source_hidden": true}
 import distlab  # first: it selects tf-keras, which must happen before TensorFlow is imported
@@ -70,8 +70,8 @@ print(data.describe(dataset))
 programs.show(PROGRAMS / "minimal_ddp.py")
 
 # %% [markdown]
-# **torchrun** starts the processes and tells each its rank in environment variables. On this machine, and on two hosts
-# with four GPUs each, where you type the same line on both:
+# **torchrun** starts the processes and tells each its rank in environment variables. The first line is for this
+# machine, the second for two hosts with four GPUs each; type it on both:
 #
 # ```
 # torchrun --standalone --nproc-per-node 2 minimal_ddp.py
@@ -88,8 +88,7 @@ programs.show(PROGRAMS / "minimal_ddp.py")
 if reason := frameworks.problem("torch"):
     print(reason)
 else:
-    python = frameworks.python("torch")
-    launch.torchrun(PROGRAMS / "minimal_ddp.py", ranks=ranks, python=python)
+    launch.torchrun(PROGRAMS / "minimal_ddp.py", ranks=ranks, python=frameworks.python("torch"))
 
 # %% [markdown]
 # ## 2. One start for all
@@ -120,7 +119,7 @@ flat = features.transpose(2, 0, 1).reshape(-1)  # as PyTorch lays it out: channe
 kernels = {"converted": torch_weights[2], "only transposed": keras_weights[2].T}
 for way, kernel in kernels.items():
     difference = checks.largest_difference([kernel @ flat], [in_keras])
-    print(f"{way:16} shape {kernel.shape}: outputs differ by up to {difference:.0e}")
+    print(f"{way:16} shape {kernel.shape}: outputs differ by up to {difference:.2g}")
 
 # %% [markdown] tags=["slide-takeaway", "slide-quiz"]
 # No. `Flatten` orders the features row by row in Keras and channel by channel in PyTorch, so the 2,704 inputs of the
@@ -157,15 +156,17 @@ moved = checks.largest_difference(keras_weights, serial)
 print(f"training moved a weight by up to {moved:.2f}")
 
 # %% [markdown]
-# Now the same program as workers of a `MultiWorkerMirroredStrategy`, and the tape program of notebook 09 as ranks of
-# Horovod. Their sources are in `programs/14_other_frameworks`; the word `Step` in their comments marks the eight steps.
+# Now the same program as workers of a `MultiWorkerMirroredStrategy` (`distlab launch --workers 2 train_tensorflow.py
+# start.npz`), and the tape program of notebook 09 as ranks of Horovod. Their sources are in
+# `programs/14_other_frameworks`; the word `Step` in their comments marks the eight steps.
 #
 # From here on `comparison.run` starts a program with the launcher of its framework, or reads its record. Then `judge`
 # compares the weights that the program wrote with those of the serial run.
 
 # %% tags=["varies"]
 file = first.with_name("workers.npz")
-launch.tensorflow(PROGRAMS / "train_tensorflow.py", first, "--weights", file, workers=ranks)
+program = PROGRAMS / "train_tensorflow.py"
+launch.tensorflow(program, first, "--weights", file, workers=ranks, echo=False)
 checks.assert_equal_weights(layouts.read(file), serial)
 
 comparison = Comparison(first, serial, ranks)
@@ -185,28 +186,29 @@ comparison.judge("horovod")
 # DDP puts the gradients into buckets. It starts the all-reduce of a bucket while `backward` still computes the layers
 # before it: Horovod's tensor fusion, at fixed places.
 #
-# **Predict.** Rank 1 draws other first weights than rank 0, and no line calls a broadcast. Which line of the twenty
-# makes the weights equal, and what does it not send?
+# **Predict.** Rank 1 draws other first weights than rank 0; making `DistributedDataParallel` sends it rank 0's. A run
+# is resumed: is it enough if rank 0 reads the checkpoint?
 
 # %% tags=["varies", "slide-output"]
 ddp = comparison.run("ddp")
 comparison.judge("ddp")
-mixed = comparison.recorded("ddp_mixed")
+comparison.recorded("ddp_mixed")
 print(f"bfloat16 moves a weight by up to {comparison.difference('ddp_mixed'):.0e}")
+programs.show(PROGRAMS / "train_ddp.py", "save", "load")
 
 # %% [markdown] tags=["slide-takeaway"]
-# The constructor of `DistributedDataParallel` makes them equal: step 5 is inside it. It does not send the optimizer's
-# state, so every rank must read the checkpoint; under Horovod rank 0 was enough.
+# No. The constructor sends weights and buffers, not the optimizer's state, so the ranks' momentum would differ. Every
+# rank must read the checkpoint; under Horovod rank 0 was enough, since the program broadcast both.
 #
 # **Gradient accumulation.** Every `backward` starts an all-reduce. If one step adds up several batches, only the last
-# one needs it:
+# one needs it (and each loss is divided by their number):
 #
 # ```python
 # with model.no_sync():
 #     for images, labels in batches[:-1]:
-#         cross_entropy(model(images), labels).backward()  # adds up, sends nothing
+#         cross_entropy(model(images), labels).div(len(batches)).backward()  # adds up, sends nothing
 # images, labels = batches[-1]
-# cross_entropy(model(images), labels).backward()  # averages the whole sum
+# cross_entropy(model(images), labels).div(len(batches)).backward()  # averages the whole sum
 # ```
 #
 # **`sampler.set_epoch(epoch)`**: without it, every epoch has the same order. **Accelerate** and **Lightning** write
@@ -217,18 +219,18 @@ print(f"bfloat16 moves a weight by up to {comparison.difference('ddp_mixed'):.0e
 # ## 5. PyTorch: fully_shard
 #
 # DDP keeps a copy of the model on every rank. **FSDP** (fully sharded data parallel; in PyTorch 2 the function
-# `fully_shard`) divides every weight among the ranks, and with it gradients and momentum. Except for the last unit, a
-# layer's whole weights exist only while it computes: an all-gather before, and for its gradients a reduce-scatter
-# after. These are the two halves of a ring all-reduce
-# ([notebook 06](06_collectives_and_ring_all_reduce.ipynb)), with the optimizer's step in between; the backward pass
-# gathers once more.
+# `fully_shard`) divides every weight among the ranks, and with it gradients and momentum. Each call of `fully_shard`
+# makes a **unit**: its weights are gathered together just before it computes (*all-gather*) and dropped afterwards,
+# except for the outermost unit's; its gradients are summed and divided (*reduce-scatter*). These are the two halves of
+# a ring all-reduce ([notebook 06](06_collectives_and_ring_all_reduce.ipynb)), with the optimizer's step in between; the
+# backward pass gathers once more.
 #
-# **Predict.** Two of the eight steps now need more care than under DDP. Which ones?
+# **Predict.** Two of the eight steps now need more care than under DDP. Which ones? Up to its loop, the program changes
+# like this:
 
 # %%
-before = programs.source(PROGRAMS / "train_ddp.py", "train")
-after = programs.source(PROGRAMS / "train_fsdp.py", "train")
-programs.changes(before, after)
+files = PROGRAMS / "train_ddp.py", PROGRAMS / "train_fsdp.py"
+programs.changes(*(programs.source(file, "train").split("    losses =")[0] for file in files))
 
 # %% [markdown]
 # **Step 5:** `fully_shard` sends nothing. With different first weights on each rank, the model would start as a mixture
@@ -244,15 +246,16 @@ comparison.judge("fsdp")
 # `fully_shard`?
 #
 # 1. The same: rank 0 has the model.
-# 2. The file contains a part.
-# 3. Rank 0 waits for the others, which never come, or its file is not the whole model.
+# 2. It writes a file with rank 0's parts only, without an error.
+# 3. Rank 0 waits for the others, which never come.
 #
 # <details>
 # <summary>Answer</summary>
 #
-# 1. No: it has a part.
-# 2. Nearly: asking a tensor of the state for its whole value starts a collective.
-# 3. **Right.** Whatever needs all parts must be called by all ranks, as under `MultiWorkerMirroredStrategy`.
+# 1. No: it has parts.
+# 2. **Right**, and you notice when you load it.
+# 3. That happens if rank 0 alone asks for whole values (`full_tensor()`), as under `MultiWorkerMirroredStrategy`:
+#    whatever needs all parts must be called by all ranks.
 # </details>
 #
 # ## 6. DeepSpeed: ZeRO by configuration
@@ -273,16 +276,19 @@ comparison.judge("deepspeed")
 # [pull request 8068](https://github.com/deepspeedai/DeepSpeed/pull/8068) of June 2026. So the same configuration trains
 # differently before and after an upgrade.
 #
-# **Predict.** A recorded run on two ranks leaves the line out. How far are its weights from TensorFlow's: by rounding,
-# or visibly?
+# **Predict.** A recorded run on two ranks leaves the line out. In which step does its loss first differ from
+# TensorFlow's?
 
 # %% tags=["varies", "slide-output"]
-clipped = comparison.recorded("deepspeed_clipped")
+clipped = comparison.recorded("deepspeed_clipped")["1"]["losses"]
 print(f"a weight is off by {comparison.difference('deepspeed_clipped'):.2f}")
 if dataset == "digits":  # on which the recorded runs are
-    print(f"last loss {clipped['1']['losses'][-1]:.2f}, of the serial run {losses[-1]:.2f}")
+    for step in (1, 2, 20):
+        print(f"step {step:2}: loss {clipped[step - 1]:.3f}, serial {losses[step - 1]:.3f}")
 
 # %% [markdown]
+# In step 2: clipping changes the first *update*, not the first loss.
+#
 # **Question.** With clipping, two ranks of DeepSpeed equal one rank of DeepSpeed. Is the program correct?
 #
 # 1. Yes: parallel equals serial.
@@ -305,10 +311,11 @@ if dataset == "digits":  # on which the recorded runs are
 #
 # A **mesh** is a grid of devices whose axes have names; ours has one axis, `data`. `PartitionSpec("data")` divides an
 # array's first dimension along that axis. `PartitionSpec()` puts a whole copy on every device. Both together are data
-# parallelism. JAX itself has no layers, so our arrays keep the layout of Keras.
+# parallelism. JAX itself has no layers, so our arrays keep the layout of Keras. (`mean_loss` is the mean of the whole
+# batch, as on one device.)
 
 # %%
-programs.show(PROGRAMS / "train_jax.py", "step", "train", "place")
+programs.show(PROGRAMS / "train_jax.py", "place", "step", "train")
 
 # %% [markdown] tags=["slide-predict"]
 # On a laptop one process gets two CPU devices by an environment variable; on GPUs it needs none:
@@ -319,8 +326,8 @@ programs.show(PROGRAMS / "train_jax.py", "step", "train", "place")
 #
 # Several processes, by `mpirun` or `srun`, first call `jax.distributed.initialize()`; the rest of the program stays.
 #
-# **Predict.** No line of the program sends anything or averages over devices. How many all-reduces does the compiler
-# put into a step with six arrays of weights?
+# **Predict.** No line of `step` sends anything or averages over devices. How many all-reduces does the compiler put
+# into a step with six arrays of weights?
 
 # %% tags=["varies", "slide-output"]
 jax_whole, jax_sharded = comparison.run("jax"), comparison.run("jax_sharded")
@@ -330,8 +337,9 @@ for way, result in {"weights whole": jax_whole, "weights divided": jax_sharded}.
     print(f"{way:16}", ", ".join(f"{count} × {name}" for name, count in counts))
 
 # %% [markdown] tags=["slide-takeaway"]
-# One: all six gradients and the loss are summed in one message. The loss is the mean over a batch that is divided, so
-# the compiler must add up over the devices. Nothing needs to be scaled by the number of devices.
+# Here one: this compiler joins all six gradients and the loss in one message; elsewhere it may choose more. The loss is
+# the mean over a batch that is divided, so the compiler must add up over the devices. Nothing needs to be scaled by the
+# number of devices.
 #
 # The second run has `--shard-weights`: `place` then gives the weights another `PartitionSpec`. That one line divides
 # weights and momentum, as FSDP does. The step and its result stay the same; how to compute with the parts is the
@@ -348,18 +356,18 @@ for way, result in {"weights whole": jax_whole, "weights divided": jax_sharded}.
 # **Predict.** What does each of two ranks keep with DDP, with ZeRO 1, 2 and 3, and with `fully_shard`?
 
 # %% jupyter={"source_hidden": true} tags=["slide-output"]
-count = sum(weight.size for weight in serial)
+whole = reference["held"][0]["parameters"]
 runs = {"serial": reference, "Horovod": horovod, "DDP": ddp}
 runs |= {f"ZeRO {stage}": deepspeed[str(stage)] for stage in range(4)}
 runs |= {"fully_shard": fsdp, "JAX": jax_whole, "JAX, divided": jax_sharded}
-kept = {title: sum(run["held"][0].values()) / (4 * count) for title, run in runs.items()}
+kept = {title: sum(run["held"][0].values()) / whole for title, run in runs.items()}
 figure = draw.bars(kept, "weights and momentum, in multiples of the weights", "{:.2f}")
 sizes = ", ".join(f"{title} {size:.2f}" for title, size in kept.items())
 draw.show(figure, f"Bars of what rank 0 keeps, in multiples of the weights: {sizes}.")
 
 # %% [markdown] tags=["slide-takeaway"]
-# ZeRO 3, `fully_shard` and the divided weights of JAX keep 1/N of both, and some padding. ZeRO 1 and 2 divide the
-# momentum only; they look alike, because the bars leave out the gradients, which ZeRO 2 divides. ZeRO 3 (Rajbhandari et
+# ZeRO 3, `fully_shard` and the divided weights of JAX keep 1/N of both. ZeRO 1 and 2 divide the momentum only;
+# they look alike, because the bars leave out the gradients, which ZeRO 2 divides. ZeRO 3 (Rajbhandari et
 # al., 2020) and `fully_shard` (Zhao et al., 2023) are the same idea in two libraries.
 
 # %% [markdown] tags=["slide-table"]
@@ -370,7 +378,7 @@ draw.show(figure, f"Bars of what rank 0 keeps, in multiples of the weights: {siz
 # | 1 initialise | `MultiWorkerMirroredStrategy` | `hvd.init` | `init_process_group` |
 # | 2 device | the strategy | `set_visible_devices` | `set_device` |
 # | 3 rate | of the global batch | × `hvd.size` | × `get_world_size` |
-# | 4 average | `apply_gradients` | `DistributedGradientTape` | `DistributedDataParallel` |
+# | 4 average or sum | `apply_gradients` (sum) | `DistributedGradientTape` | `DistributedDataParallel` |
 # | 5 broadcast | the scope | `broadcast_variables` | the constructor |
 # | 6 checkpoint | all call, one file stays | rank 0 | rank 0 |
 # | 7 shard | `shard` | `shard` | `DistributedSampler` |
@@ -380,7 +388,6 @@ draw.show(figure, f"Bars of what rank 0 keeps, in multiples of the weights: {siz
 #
 # | step | `fully_shard` | DeepSpeed | JAX |
 # |---|---|---|---|
-# | 1 initialise | `init_process_group` | `init_distributed` | `distributed.initialize` |
 # | 4 average | `fully_shard` | `engine.backward` | the compiler |
 # | 5 broadcast | `broadcast_from_rank0`, by hand | `initialize` | `device_put` |
 # | 6 checkpoint | all, in parts | all, in parts | all |
@@ -391,7 +398,8 @@ draw.show(figure, f"Bars of what rank 0 keeps, in multiples of the weights: {siz
 # rows 5 and 6 first.
 #
 # DDP, FSDP and DeepSpeed average the gradients of ranks that each took the *mean* over their own batch. TensorFlow
-# *sums*, so there the loss is divided by the global batch. Mix the two, and the rate is wrong by a factor N.
+# *sums*, so there the loss is divided by the global batch. Mix the two, and the step is N times too
+# small or too large.
 
 # %% [markdown]
 # ## 10. Ray: who starts the processes?
@@ -432,8 +440,8 @@ comparison.judge("ray_horovod", "ray_tensorflow")
 # With `dist_sync` the store adds up what all workers push; `dist_async` waits for none. After `set_optimizer` the
 # *server* turns each sum into a step, and a pull returns new weights. Without it a pull returns the sum: an all-reduce.
 #
-# A worker sends and receives $n$ bytes, less than the $2n(N-1)/N$ of a ring with $N > 2$, but a single server receives
-# and sends $Nn$. $N$ servers that share the keys evenly have $n$ each.
+# A worker sends $n$ and receives $n$ bytes, less than the $2n(N-1)/N$ of a ring with $N > 2$, but a single server
+# receives and sends $Nn$. $N$ servers that share the keys evenly have $n$ each.
 
 # %% tags=["varies"]
 comparison.run("mxnet")
@@ -454,9 +462,7 @@ comparison.judge("mxnet", "mxnet_all_reduce")
 # All results of this chapter, and below them where the recorded ones come from:
 
 # %% tags=["varies"]
-print(comparison.table())
-print()
-print(comparison.provenance())
+print(comparison.table(), comparison.provenance(), sep="\n\n")
 
 # %% [markdown]
 # ## Quiz

@@ -86,7 +86,7 @@ class Trainer:
         return self.coordinator.schedule(self.step, args=arguments)  # returns at once
 
     def kill(self, process: str, updates: int) -> None:
-        """After so many updates, `kill -9`."""
+        """Wait for `updates` updates, then `kill -9` the process."""
         while int(self.version) < updates:
             time.sleep(0.05)
         os.kill(int((self.options.folder / process).read_text()), signal.SIGKILL)

@@ -5,7 +5,6 @@
 It needs NumPy and the course's virtual cluster; it starts no processes.
 """
 
-from collections.abc import Callable
 from functools import partial
 
 import numpy as np
@@ -19,7 +18,6 @@ NETWORKS = {
     "1 Gbit/s": Network(5e-5, 8e-9),
     "100 Mbit/s": Network(1e-4, 8e-8),
 }
-Seconds = float | Callable[[int, int], float]
 
 
 class Classifier:
@@ -67,8 +65,8 @@ def asynchronous(
         return model.gradient(weights, step * workers + worker - 1)
 
     cluster = World(workers + 1)
-    server = partial(collectives.parameter_server, gradient=gradient_of, learning_rate=rate)
-    program = partial(server, steps=gradients // workers, seconds_per_gradient=SECONDS)
+    times = {"steps": gradients // workers, "seconds_per_gradient": SECONDS}
+    program = partial(collectives.parameter_server, gradient=gradient_of, learning_rate=rate, **times)
     return cluster.run(program, [weights] * cluster.size).results[0]
 
 
@@ -100,34 +98,28 @@ def staleness(seconds: list[float], gradients: int) -> np.ndarray:
     return np.array([[update.worker - 1, update.staleness] for update in updates]).T
 
 
-async def all_reduced(rank: Rank, weights: np.ndarray, seconds: Seconds, steps: int) -> None:
+async def all_reduced(rank: Rank, weights: np.ndarray, steps: int) -> None:
     """Synchronous training as far as the clock is concerned: compute, then add up by a ring."""
-    for step in range(steps):
-        await rank.compute(seconds(rank.index, step) if callable(seconds) else seconds)
+    for _ in range(steps):
+        await rank.compute(SECONDS)
         await collectives.ring_all_reduce(rank, weights)
 
 
-def times_longer(network: Network, slower: float = 1.0, seconds: Seconds = SECONDS, steps: int = 24) -> float:
+def times_longer(network: Network, slower: float, steps: int = 24) -> float:
     """The time that the synchronous way needs for the same number of gradients, divided by the asynchronous way's.
 
     slower: by this factor one of the eight workers is slower.
     """
     weights = np.zeros(784 * HIDDEN + HIDDEN * 10, np.float32)
-    program = partial(all_reduced, seconds=seconds, steps=steps)
-    ring = World(WORKERS, network, {0: 1 / slower}).run(program, [weights] * WORKERS)
+    ring = World(WORKERS, network, {0: 1 / slower}).run(partial(all_reduced, steps=steps), [weights] * WORKERS)
     server = partial(collectives.parameter_server, gradient=lambda weights, worker, step: weights, steps=2 * steps)
-    program = partial(server, learning_rate=0.0, seconds_per_gradient=seconds)
+    program = partial(server, learning_rate=0.0, seconds_per_gradient=SECONDS)
     served = World(WORKERS + 1, network, {1: 1 / slower}).run(program, [weights] * (WORKERS + 1)).results[0]
     return ring.elapsed / served.updates[WORKERS * steps - 1].time
 
 
-def by_chance(worker: int, step: int, seed: int) -> float:
-    """Seconds of a gradient: one in twenty takes ten times as long."""
-    return 10 * SECONDS if np.random.default_rng((seed, worker, step)).random() < 0.05 else SECONDS
-
-
 def mean_step(backups: int, steps: int = 20_000) -> float:
-    """Seconds of a step that takes the first 8 of 8 + `backups` such gradients, on average."""
+    """Mean seconds of a step of the first 8 of 8 + `backups` gradients; one in twenty takes ten times as long."""
     is_slow = np.random.default_rng(8).random((steps, WORKERS + backups)) < 0.05
     return np.sort(np.where(is_slow, 10 * SECONDS, SECONDS), axis=1)[:, WORKERS - 1].mean()
 

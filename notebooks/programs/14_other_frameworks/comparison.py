@@ -50,11 +50,11 @@ class Comparison:
             checks.assert_equal([self.difference(name)], [0.0], "weights")
 
     def table(self) -> str:
-        """A line for each run: whether it was recorded, how far its weights are from the serial run's, its output."""
-        lines = [f"{'run':18}{'measured':>9}{'differs':>9}  printed"]
+        """A line for each run: whether it was recorded, how far its weights are from the serial ones, its last loss."""
+        lines = [f"{'run':18}{'measured':>9}{'differs':>9}{'last loss':>11}"]
         for name, run in self._runs.items():
             source = "recorded" if name in self._records else "here"
-            lines.append(f"{name:18}{source:>9}{self.difference(name):>9.0e}  {run['printed']}")
+            lines.append(f"{name:18}{source:>9}{self.difference(name):>9.0e}{run['printed'].split()[-1]:>11}")
         return "\n".join(lines)
 
     def provenance(self) -> str:

@@ -56,7 +56,7 @@ def configuration(options: object, stage: int) -> dict:
         "train_micro_batch_size_per_gpu": options.batch,
         "gradient_accumulation_steps": 1,
         # Stage 0 divides nothing, 1 the optimizer's state, 2 gradients too, 3 weights too.
-        "zero_optimization": {"stage": stage, "stage3_param_persistence_threshold": 0},
+        "zero_optimization": {"stage": stage, "stage3_param_persistence_threshold": 0},  # 0: divide small weights, too
         "zero_allow_untested_optimizer": True,  # it knows Adam; plain SGD works just as well
     }
     if not options.default_clipping:

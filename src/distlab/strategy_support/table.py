@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TypedDict
 
 STATES = ("works", "fails", "wrong result", "does not end", "no such device", "skipped")
-# What to do where Keras 3 does not work by itself: a section of this notebook, seen from the table's folder.
-NOTEBOOK, SECTION = "../../08b_keras_3.ipynb", "#1.-A-loop-that-works"
+# By strategy: the section, of a notebook, that shows what to do where Keras 3 does not work by itself.
+SECTIONS = {"multi-worker-2": "08b_keras_3.ipynb#1.-A-loop-that-works", "horovod": "09_horovod.ipynb#Keras-3"}
 KERAS_3, BROKEN = "keras-3", ("fails", "wrong result", "does not end")
 
 
@@ -62,20 +62,20 @@ def write(table: SupportTable, file: Path) -> None:
     """Write the file, and next to it the same for readers, with the ending .md."""
     file.write_text(json.dumps(table, indent=1, ensure_ascii=False) + "\n")
     title = "# Strategy × training API, measured\n\nWritten by `make support-table`.\n\n"
-    file.with_suffix(".md").write_text(title + markdown(read(file), NOTEBOOK + SECTION) + "\n")
+    file.with_suffix(".md").write_text(title + markdown(read(file), "../../") + "\n")
 
 
-def markdown(table: SupportTable, section: str = SECTION) -> str:
+def markdown(table: SupportTable, folder: str = "") -> str:
     """The table, its footnotes, and the line that says when and with what it was measured.
 
-    A cell that does not work with Keras 3 is a link to `section`, by default the section of the notebook that shows it.
+    A cell that does not work with Keras 3 is a link to the section that shows what does; the notebooks are in `folder`.
     """
     footnotes: list[str] = []
     columns = [(api, keras) for keras in table["kerases"] for api in table["apis"]]
     headings = [f"{escape(table['apis'][api])}, {escape(table['kerases'][keras])}" for api, keras in columns]
     rows = [["Strategy", "as", *headings]]
     for strategy, described in table["strategies"].items():
-        cells = [_cell(table, strategy, api, keras, footnotes, section) for api, keras in columns]
+        cells = [_cell(table, strategy, api, keras, footnotes, folder) for api, keras in columns]
         rows.append([f"**{escape(described['name'])}**", escape(described["set_up"]), *cells])
     return "\n\n".join(filter(None, [_grid(rows), _numbered(footnotes), measured_with(table)]))
 
@@ -106,9 +106,10 @@ def code(text: str) -> str:
     return f"{fence}{pad}{text}{pad}{fence}"
 
 
-def _cell(table: SupportTable, strategy: str, api: str, keras: str, footnotes: list[str], section: str) -> str:
+def _cell(table: SupportTable, strategy: str, api: str, keras: str, footnotes: list[str], folder: str) -> str:
     cell = table["cells"][strategy][api][keras]
-    return _marked(cell, footnotes, section if keras == KERAS_3 and cell["state"] in BROKEN else None)
+    leads = strategy in SECTIONS and keras == KERAS_3 and cell["state"] in BROKEN
+    return _marked(cell, footnotes, folder + SECTIONS[strategy] if leads else None)
 
 
 def _marked(cell: SupportCell, footnotes: list[str], link: str | None = None) -> str:

@@ -44,7 +44,7 @@ def mean_staleness(item: Item, workers: int = pick(4, 6, 8, 16), servers: int = 
         on average?""")
     item.right(workers - 1, "updates").why("""While a worker computes one gradient, each other worker makes one update.
         Servers divide the variables, not the workers.""")
-    item.wrong(workers, "The own update counts").why("A worker's own update does not make its next gradient stale.")
+    item.wrong(workers, "Its own updates count").why("A worker's own update does not make its next gradient stale.")
     item.wrong((workers - 1) / servers, "A server for a group").why("Every worker talks to all servers.")
     item.wrong(0, "The queue waits").why("The chief hands out the steps at once.")
 
@@ -87,7 +87,7 @@ def unlucky_steps(item: Item, workers: int = pick(4, 8, 16, 32), percent: int = 
 
 
 def backup_workers(item: Item, workers: int = pick(8, 16, 20), backups: int = pick(1, 2, 4)) -> None:
-    item.choose(f"""A step takes the first {workers} gradients of {workers + backups} workers and drops the rest. Which
+    item.choose(f"""A step takes the first {workers} gradients of {workers + backups} workers and drops the rest. What
         share of the work is lost?""")
     item.right(backups / (workers + backups), "%").why(f"""{backups} of {workers + backups} gradients are dropped in
         every step.""")
@@ -105,7 +105,7 @@ WAYS = {
 
 
 def which_way(item: Item, machines: int = pick(8, 16, 64), cluster: str = pick(*WAYS)) -> None:
-    item.choose(f"A cluster of {machines} machines has {cluster}. Which way to train do you try first?")
+    item.choose(f"A cluster of {machines} machines has {cluster}. Which way of training do you try first?")
     item.right(WAYS[cluster]).why("Ask who waits for whom, and what a lost machine costs.")
     for case, way in WAYS.items():
         if case != cluster:
@@ -120,7 +120,7 @@ AFTER_A_KILL = {
 
 def killed(item: Item, scheduled: int = pick(80, 120, 200, 400), victim: str = pick(*AFTER_A_KILL)) -> None:
     item.choose(f"""The chief has scheduled {scheduled} gradients. Half of them are applied when {victim}, one of
-        several, ends by `kill -9`. What happens?""")
+        several, is killed with `kill -9`. What happens?""")
     item.right(AFTER_A_KILL[victim]).why("""A lost worker's step goes back into the queue; a lost server takes its
         variables with it.""")
     item.wrong(other(AFTER_A_KILL, victim), "Worker and server confused").why("Ask where the variables are.")

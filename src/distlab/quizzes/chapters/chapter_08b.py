@@ -10,9 +10,9 @@ def added_twice(
 ) -> None:
     factor = {"SGD": float(workers), "Adam": 1.0}
     item.choose(f"""With Keras 3, {workers} workers add up their gradients with `all_reduce(SUM)` and then call `apply`,
-        which adds them up again. The optimizer is {optimizer} with a rate of {rate}. How many times too large is the
-        first step, about?""")
-    item.right(factor[optimizer], "times").why("""The gradient is that many times too large for SGD; Adam divides by the
+        which adds them up again. The optimizer is {optimizer} with a rate of {rate}. By what factor is the first
+        step too large, about?""")
+    item.right(factor[optimizer]).why("""The gradient is that many times too large for SGD; Adam divides by the
         gradient's own size, so the factor cancels.""")
     item.wrong(other(factor, optimizer), "The other optimizer").why("Ask whether its step grows with the gradient.")
     item.wrong(workers**2, "Squared").why("The first sum is what it should be; only the second one is too many.")
@@ -22,18 +22,16 @@ def added_twice(
 
 def averaged_before(item: Item, workers: int = pick(2, 4, 8, 16), rate: float = pick(0.01, 0.05, 0.1)) -> None:
     item.choose(f"""{workers} workers average their gradients with `all_reduce(MEAN)` before they call `apply`. The loss
-        is divided by the global batch size; SGD has a rate of {rate}. How many times too large is a step?""")
-    item.right(1, "times").why(
-        "`apply` adds up as many equal means as there are workers: that is the sum. It costs time."
-    )
+        is divided by the global batch size; SGD has a rate of {rate}. By what factor is a step too large?""")
+    item.right(1).why("`apply` adds up as many equal means as there are workers: that is the sum. It costs time.")
     item.wrong(workers, "As with SUM").why("A sum before, and again in `apply`, is that many times too large.")
     item.wrong(1 / workers, "Divided once too often").why("The sum in `apply` makes up for the mean.")
     item.wrong(workers**2, "Multiplied twice").why("The mean does not multiply.")
 
 
 def divisor(item: Item, workers: int = pick(2, 4, 8), batch: int = pick(16, 32, 64)) -> None:
-    item.enter(f"""{workers} workers have {batch} images each per step, and `apply` adds up their gradients. By what
-        must each worker divide the sum of its losses?""")
+    item.enter(f"""{workers} workers have {batch} images each per step, and `apply` adds up their gradients. By how
+        many images must each worker divide the sum of its losses?""")
     item.right(workers * batch, "images").why("By the global batch: then the sum of the gradients is that of the mean.")
     item.wrong(batch, "Its own batch").why(f"The sum of the gradients would be {workers} times too large.")
     item.wrong(workers, "The workers").why("The loss of a batch is a mean over images.")
@@ -60,8 +58,8 @@ def part_of_a_batch(item: Item, batch: int = pick(64, 128, 256), devices: int = 
 
 def part_of_a_kernel(item: Item, units: int = pick(16, 64, 128), devices: int = pick(2, 4, 8)) -> None:
     item.enter(f"""On JAX a layout divides the columns of a kernel of 784 × {units} over {devices} devices. How many
-        numbers of it does each device hold?""")
-    item.right(784 * units // devices, "numbers").why(f"784 rows and {units // devices} columns.")
+        weights of it does each device hold?""")
+    item.right(784 * units // devices, "weights").why(f"784 rows and {units // devices} columns.")
     item.wrong(784 * units, "The whole kernel").why("That is so if the LayoutMap's key does not match its path.")
     item.wrong(units // devices, "The columns").why("Each column has 784 numbers.")
     item.wrong(784 * units // devices**2, "Both axes").why("Only the columns are divided.")

@@ -69,7 +69,7 @@ def sums_and_means(
     item.right(rate * factor).why("""DDP wants the mean of the rank's own batch, TensorFlow a loss that is divided by
         the global batch.""")
     item.wrong(rate, "It makes no difference").why("One division is missing, or one is too many.")
-    item.wrong(rate / factor, "Turned round").why("Ask whether the gradient is too large or too small.")
+    item.wrong(rate / factor, "Inverted").why("Ask whether the gradient is too large or too small.")
     item.wrong(rate * factor**2, "Twice").why("Only one of the two steps is wrong.")
 
 
