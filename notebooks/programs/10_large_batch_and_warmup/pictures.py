@@ -92,7 +92,7 @@ def seeds(of_datasets: Mapping[str, Mapping[str, Sequence[Sequence[float]]]]) ->
     for axes, (title, of_schedules) in zip(panels, of_datasets.items(), strict=True):
         for number, (name, rows) in enumerate(of_schedules.items()):
             style = {"color": draw.RANK_COLOURS[number], "marker": draw.MARKERS[number], "markersize": 4}
-            lines = axes.plot(np.arange(1, len(rows[0]) + 1), np.transpose(rows), alpha=0.6, **style)
+            lines = axes.plot(np.arange(1, len(rows[0]) + 1), np.transpose(rows), "-", alpha=0.6, **style)
             lines[0].set_label(name)
         axes.set(title=title, xlabel="epoch", ylim=(0, 1))
     panels[0].set_ylabel("test accuracy")
