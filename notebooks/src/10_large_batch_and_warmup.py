@@ -478,7 +478,7 @@ for way in ("per rank", "synchronised", "Horovod's layer"):
     apart = np.ptp(np.array(normalised[way]["first_means"]), axis=0).max()
     weights = [np.array(values) for values in normalised[way]["weights"]]
     print(f"{way:16} {apart:>27.2g} {checks.largest_difference(weights, expected):>33.1g}")
-print(f"standard deviation of a unit, on average: {np.sqrt(normalise.moving_variance).mean():.2f}")
+print(f"standard deviation of a unit (mean): {np.sqrt(normalise.moving_variance).mean():.2f}")
 
 # %% [markdown]
 # Synchronised, by either layer, eight ranks equal one process with Keras's layer on the global batch. With statistics
