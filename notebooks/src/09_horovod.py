@@ -29,7 +29,7 @@
 
 # %% tags=["parameters"]
 dataset = "digits"  # digits, mnist or fashion_mnist; at most 1,280 images are used
-epochs = 1  # not used: each run here is an epoch, or five of the smallest program
+epochs = 1  # not used: minimal.py runs five epochs, all others run one or two
 workers = 2  # ranks that run cells: 2, or 4 for 4 and more
 
 # %% jupyter={"source_hidden": true}
@@ -60,9 +60,10 @@ print(data.describe(dataset))
 # %% [markdown]
 # ## 1. A whole program
 #
-# With parameter servers all gradients pass through the servers' links. Horovod's ring loads every link alike: on 128
-# GPUs its authors report about 88 % efficiency, against 50 %. A Horovod program is an ordinary program for *one* device
-# that is started several times, plus eight steps. This one needs Horovod, tf-keras and scikit-learn:
+# With parameter servers all gradients pass through the servers' links; Horovod's ring loads every link alike. On 128
+# GPUs its authors report about 88 % efficiency for Inception V3 and ResNet-101, against half with the servers. A
+# Horovod program is a program for *one* device that is started several times, plus eight steps. This one needs Horovod,
+# tf-keras and scikit-learn:
 
 # %%
 programs.show(PROGRAMS / "minimal.py")
@@ -74,7 +75,7 @@ programs.show(PROGRAMS / "minimal.py")
 # horovodrun -np 2 --gloo python minimal.py
 # ```
 #
-# The cell does so too, and ends all ranks if one fails.
+# The cell does so too.
 #
 # **Predict.** One process takes 280 steps. How many does each of two ranks take? Do both print the same loss?
 
@@ -88,7 +89,7 @@ print("in the folder:", *sorted(path.name for path in copy.parent.iterdir()))
 
 # %% [markdown]
 # Half of the steps, since each step takes 32 images *per rank*. The losses differ, because each rank prints that of its
-# own last batch; the weights are equal.
+# own last batch; the weights are equal, as section 11 proves.
 #
 # > **Horovod in 2026.** The last release, 0.28.1, is from June 2023: start a new project with `tf.distribute` or
 # > PyTorch. But many programs on clusters use Horovod, and its ideas live on: the ring, tensor fusion, one process per
@@ -104,8 +105,8 @@ print("in the folder:", *sorted(path.name for path in copy.parent.iterdir()))
 #
 # **Why this scales.** Under `MirroredStrategy` one Python interpreter starts the work of all GPUs, and its lock (the
 # GIL) lets one thread run Python at a time. One input pipeline must feed all GPUs: eight need eight times as many
-# images per second. With one process per device, both grow with the devices. The processes share only the all-reduce,
-# in which a neighbour may as well be on another host.
+# images per second. With one process per device both grow with the devices (but not the cores that they share). Only
+# the all-reduce is in common, and its neighbours may be on other hosts.
 #
 # | | `MirroredStrategy` | `MultiWorkerMirroredStrategy` | Horovod |
 # |---|---|---|---|
@@ -168,7 +169,7 @@ for name, tensor in moved.items():
 # <summary>Answer</summary>
 #
 # 1. No: Horovod runs as one rank.
-# 2. No. Horovod starts no process and divides no device; the launcher does.
+# 2. No. The launcher starts the processes, and the program itself picks its device (section 5).
 # 3. **Right.** Started twice, there are two jobs of one rank, which never exchange anything. A wrong launcher has the
 #    same effect, so print the size.
 # </details>
@@ -184,9 +185,9 @@ for name, tensor in moved.items():
 
 # %% tags=["varies", "slide-output"]
 display(programs.show(PROGRAMS / "hang.py"))
-stall = "HOROVOD_STALL_{}_TIME_SECONDS"
-impatient = {stall.format("CHECK"): "2", stall.format("SHUTDOWN"): "6"}
-print("$ horovodrun -np 2 --gloo python hang.py")
+impatient = {"HOROVOD_STALL_CHECK_TIME_SECONDS": "1"}
+impatient["HOROVOD_STALL_SHUTDOWN_TIME_SECONDS"] = "3"
+print("$", *map("=".join, impatient.items()), "horovodrun -np 2 --gloo python hang.py")
 try:
     launch.horovodrun(PROGRAMS / "hang.py", environment=impatient, echo=False)
 except launch.WorkerFailed as failed:
@@ -194,16 +195,16 @@ except launch.WorkerFailed as failed:
     print("… Missing ranks:" + last.partition("\nTraceback")[0])
 
 # %% [markdown] tags=["slide-takeaway"]
-# Rank 0 is missing in `gradient`, since it waits in `accuracy`, where rank 1 is missing. Let all ranks average, and
-# rank 0 alone print.
+# Rank 0 still waits in the accuracy of step 0, which rank 1 never averages; rank 1 waits in the gradient of step 1.
+# ("1!": this call has waited too long.) Let all ranks average, and rank 0 alone print.
 #
 # > **My job hangs**
 # >
 # > - A warning ("… submitted … by subset of ranks") comes after 60 seconds (`HOROVOD_STALL_CHECK_TIME_SECONDS`). It
 # >   names ranks and calls, and the job goes on waiting.
 # > - To end the job, set `HOROVOD_STALL_SHUTDOWN_TIME_SECONDS` to a larger number, say 300 (0: never).
-# > - No warning *over Gloo*? Horovod 0.28.1 reserves space for its list of ranks and never fills it, so it checks none.
-# >   The course's build corrects that line of `gloo_controller.cc`; elsewhere, try `horovodrun --mpi`.
+# > - No warning *over Gloo*? Horovod 0.28.1 never fills its list of ranks, so it checks none. The course's build
+# >   corrects that line of `gloo_controller.cc`; elsewhere, try `horovodrun --mpi`.
 
 # %% [markdown] tags=["slide-text"]
 # ## 5. The eight steps and their reasons
@@ -224,7 +225,7 @@ serial, tape = PROGRAMS / "train_serial.py", PROGRAMS / "train_tape.py"
 
 
 def changed(*names, before=serial, after=tape):
-    """What has changed in functions between the two programs."""
+    """What has changed in these functions, in this order, between the two programs."""
     return programs.changes(programs.source(before, *names), programs.source(after, *names))
 
 
@@ -235,10 +236,10 @@ display(programs.show(tape, "pin_device"), changed("make_optimizer", "step"))
 # that must be equal. From then on equal gradients keep them equal. To resume, only rank 0 reads the checkpoint, and the
 # broadcast carries it to the others.
 #
-# **Step 6, checkpoint on rank 0.** All have the same weights; one writes. (Under `MultiWorkerMirroredStrategy` all had
-# to call `save`.)
+# **Step 6, checkpoint on rank 0.** All have the same weights; one writes.
 #
-# **Step 7, shard the data.** All ranks shuffle alike, and each takes every $N$-th sample.
+# **Step 7, shard the data.** Here all ranks shuffle alike, and each takes every $N$-th sample. `minimal.py` shards
+# first: then each rank shuffles its own part, the same one in every epoch.
 #
 # **Step 8, steps per epoch.** One pass through the data takes $1/N$ of the steps.
 
@@ -247,11 +248,11 @@ changed("begin", "save", "batches", "steps_per_epoch")
 
 # %% [markdown] tags=["slide-quiz"]
 # **Question.** You double the ranks and change nothing else. What happens to the number of updates in an epoch, and to
-# their size?
+# the learning rate?
 #
 # 1. Both stay; the epoch takes half the time.
-# 2. Half as many updates, each twice as large.
-# 3. As many updates, each from twice the data.
+# 2. Half as many updates, at twice the rate.
+# 3. As many updates, at twice the rate.
 #
 # <details>
 # <summary>Answer</summary>
@@ -270,8 +271,8 @@ changed("begin", "save", "batches", "steps_per_epoch")
 # | `horovodrun -np 8 -H host0:4,host1:4 python train_tape.py` | four per host |
 # | `srun --mpi=pmix python train_tape.py` | one per Slurm task |
 #
-# **Gloo** comes with Horovod; **MPI** knows a cluster's network. "Code in Horovod can use any backend", say lecture
-# notes. The code names none, but the backend must be **compiled in**, and NCCL works only between GPUs.
+# **Gloo** comes with Horovod; **MPI** knows a cluster's network. The code names no backend, but the backend must be
+# **compiled in**, and NCCL works only between GPUs.
 
 # %% [markdown] tags=["slide-text", "slide-predict"]
 # For Open MPI, horovodrun writes this line, and so should you:
@@ -284,25 +285,25 @@ changed("begin", "save", "batches", "steps_per_epoch")
 # - `-bind-to none`: a rank may use all cores of its host.
 # - `-map-by slot`: fill one host after the other. A **slot** is room for one process.
 # - `-mca pml ob1 -mca btl ^openib`: MPI's messages go by TCP, because Open MPI's RDMA has crashed with Horovod's
-#   threads. Gradients lose nothing: NCCL uses RDMA by itself.
+#   threads. With NCCL gradients lose nothing, since it uses RDMA by itself; on CPUs they go by TCP, too.
 # - `-x NAME`: copy a variable of this shell to all hosts; horovodrun does so with nearly all.
 #
-# **Predict.** `cores.py` prints on which cores each of two ranks may run. What does a bare `mpirun -np 2` give them?
+# `cores.py` prints on which cores each of two ranks may run:
 
 # %% tags=["varies", "slide-output"]
 flags = "-bind-to none -map-by slot -mca pml ob1 -mca btl ^openib"
-# The course's own settings of Open MPI must not help here.
+# Without the course's own settings of Open MPI, which already say bind-to none.
 plain = {name: text for name, text in os.environ.items() if not name.startswith("OMPI_MCA")}
 for options in ("", flags):
-    print(" ".join(["$ mpirun -np 2", *options.split(), "python cores.py"]))
+    print("$ mpirun -np 2", *options.split(), "python cores.py")
     command = ["mpirun", "-np", "2", "--oversubscribe", *options.split(), sys.executable]
     program = PROGRAMS / "cores.py"
     run = subprocess.run([*command, program], env=plain, capture_output=True, text=True)
     print(run.stdout or run.stderr, end="")
 
 # %% [markdown] tags=["slide-takeaway"]
-# Open MPI binds each of two ranks to one core, and each of more to a socket. Then all threads of TensorFlow and of the
-# input pipeline share that core. (Where the system does not let MPI bind, both lines give the same.)
+# Open MPI binds each of two ranks to one core, and each of more to a socket or NUMA node. Then all threads of
+# TensorFlow and of the input pipeline share it. (Where the system does not let MPI bind, both lines give the same.)
 #
 # ## 7. Two ways to feed the data
 #
@@ -346,8 +347,7 @@ def draw_seen(cases, cells, label, description):
 
 titles = {"partition": "a partition per rank", "everything": "everything, a seed per rank"}
 cases = {titles[way]: [numbers(way, rank, team, 0) for rank in range(team)] for way in titles}
-text = "Who saw which samples in an epoch: with partitions each once, "
-text += "otherwise some twice and some never."
+text = "Samples seen in an epoch: with partitions each once, otherwise some twice, some never."
 draw_seen(cases, 64, "samples 0 to 63 of the data", text)
 
 # %% [markdown] tags=["slide-takeaway"]
@@ -358,9 +358,9 @@ draw_seen(cases, 64, "samples 0 to 63 of the data", text)
 # %% [markdown] tags=["slide-text", "slide-predict"]
 # ## 8. When a step is forgotten
 #
-# If you forget step 1, the first call fails. Step 2 shows on a host with several GPUs, as memory that is taken
-# everywhere (`nvidia-smi`). The other six usually raise no error. `forgotten_steps.py` forgets each in turn: it
-# replaces the function of `train_tape.py` by that of the serial program. Then it asks each run the same questions.
+# If you forget step 1, the first call fails; step 2 shows in `nvidia-smi`. The other six usually raise no error.
+# `forgotten_steps.py` forgets each in turn: it replaces the function of `train_tape.py` by that of the serial program.
+# Then it asks each run the same questions.
 #
 # **Predict.** In which of the six cases do the ranks end with different weights? In which does the loss look best?
 
@@ -399,26 +399,28 @@ for step in ("nothing", "broadcast the variables", "wrap the tape"):
 axes.set(xlabel="step", ylabel="largest difference of\na weight between ranks")
 axes.set_xticks(range(0, 21, 4))
 figure.legend(loc="outside upper center", ncols=3)
-text = "Largest difference between the ranks in the last layer, step by step: zero if nothing "
-text += "is forgotten, large from the start and constant without the broadcast, growing from "
-text += "zero if the tape is not wrapped."
+text = "Largest difference between ranks, step by step: zero if nothing is forgotten, "
+text += "large at once without the broadcast, growing from zero if the tape is not wrapped."
 draw.show(figure, text)
 
 # %% [markdown] tags=["slide-takeaway"]
 # **No broadcast**: the ranks start apart and stay apart, by the same amount, for they add the same averaged gradients
 # to different weights. Those gradients fit none of them. **Tape not wrapped**: each rank trains alone, with a rate that
-# is too large; they drift apart. In both, the loss still falls; only the numbers of the other columns show the mistake.
+# is too large; they drift apart. In both, the loss is that of a slower training; only the other columns show the
+# mistake.
 #
 # **Not sharded**: all weights agree, but each step has only 32 different samples, the same on every rank. **Steps per
 # epoch not divided**: the loss even looks *better*, since the "epoch" went through the data once per rank. **Rate not
 # scaled**: a correct, slower training.
 #
-# **Checkpoint on all ranks**: writers to one path disturb each other. Here they write to one path twenty times; each
-# checkpoint holds the number of its rank.
+# **Checkpoint on all ranks**: writers to one path disturb each other. Below they write to one path twenty times; each
+# checkpoint holds the number of its rank. Which writes fail, whose file remains and whether it can be read depend on
+# timing.
 
 # %% tags=["varies"]
+unreadable = race["times"] - len(race["kept"])
 print(f"{race['failures']} of {race['times'] * team} writes failed;", end=" ")
-print("whose file was left:", race["kept"])
+print(f"{unreadable} of {race['times']} files cannot be read; the others: rank", *race["kept"])
 cases = {}
 for step in ("nothing", "shard the data"):
     batches = [seen[0] for seen in answers[step]["seen"]]  # the first of each rank
@@ -427,17 +429,6 @@ for step in ("nothing", "shard the data"):
     cases[f"forgotten: {step}"] = seen
 text = "Samples of the first step: 32 on each rank, different ones; without sharding the same."
 draw_seen(cases, 32 * team, "the different samples of the first step", text)
-
-# %% [markdown]
-# Whether a write fails, and which rank's file remains, depends on the ranks' timing. While all ranks have equal weights
-# that is hard to see. So look at who writes: for a test, give each rank its own folder.
-#
-# Each sign is one question to a run. Do the answers name the step that is missing, and no other?
-
-# %%
-asked = "[(step, forgotten_steps.forgotten(answer)) for step, answer in answers.items()]"
-for step, missing in ranks.view[asked][0]:
-    print(f"forgotten: {step:<24} noticed: {', '.join(missing) or 'nothing'}")
 
 # %% [markdown] tags=["slide-table"]
 # | forgotten | sign | how to notice |
@@ -465,8 +456,10 @@ changed("make_optimizer", "callbacks", "begin", before=serial_keras, after=keras
 # the data. `ModelCheckpoint` is given to rank 0 only.
 #
 # For step 5 Horovod has `BroadcastGlobalVariablesCallback`. It acts *after* the first step, because in other programs
-# the variables may not exist before. Then the first gradient is an average over different weights. Ours do exist, so we
-# broadcast before `fit`:
+# the variables may not exist before. Then the first gradient is an average over different weights. Ours do exist, so
+# `train_keras.py` broadcasts before `fit`. The next cell trains both ways.
+#
+# **Predict.** Do the ranks end equal with the late broadcast? Is it the same model?
 
 # %%
 # %%px
@@ -485,15 +478,15 @@ for epoch in range(training.epochs):
     model.fit(train_keras.batches(training, epoch), callbacks=[late], verbose=0)
 between = forgotten_steps.between_ranks(hvd.allgather_object(model.get_weights()))
 late_by = largest_difference(model.get_weights(), in_time)
-print(f"largest difference between ranks {between:.2f},", end=" ")
-print(f"from a broadcast in time {late_by:.2f}")
+print(f"differs between ranks by {between:.2f}, from a broadcast in time by {late_by:.2f}")
 
 # %% [markdown]
 # ### Keras 3
 #
 # Horovod's optimizer and callbacks know tf-keras only; with Keras 3 they fail ("'Variable' object has no attribute
 # 'ref'"). But an optimizer of Keras 3 has one method through which all gradients go, `apply`. And Horovod broadcasts
-# TensorFlow's variables, which are the `value` of Keras's. ([08b](08b_keras_3.ipynb) has more.)
+# TensorFlow's variables, which are the `value` of Keras's. (`fit` calls `average` as
+# `LambdaCallback(on_epoch_end=average)`. [08b](08b_keras_3.ipynb) has more.)
 
 # %%
 keras3 = PROGRAMS / "train_keras3.py"
@@ -518,8 +511,7 @@ changed("begin", before=keras, after=keras3)
 # ## 10. Options
 #
 # **Tensor fusion.** A step has many small gradients, and each all-reduce costs a latency. When a *cycle* of 1 ms ends,
-# Horovod copies what is ready into one buffer, up to `HOROVOD_FUSION_THRESHOLD` bytes (by default 128 MB). What becomes
-# ready later needs another all-reduce.
+# Horovod copies what is ready into one buffer, up to `HOROVOD_FUSION_THRESHOLD` bytes (by default 128 MB).
 #
 # **Compression.** `hvd.Compression.fp16` sends gradients as 16-bit floats, which end at 65,504.
 #
@@ -547,17 +539,18 @@ for name, result in options["compression"].items():
     special = ", ".join(result["special"])
     print(f"{name}: {result['bytes']:,} bytes, error {result['error']:.2%};", end=" ")
     print(f"40000, 1, 1e-8 become {special}")
-print("\nbatch, averaged   batches   bytes all-reduced   weights differ from the last row by")
+print("\nbatch, all-reduced   batches   bytes all-reduced   weights differ from last row by")
 for name, result in options["accumulation"].items():
-    print(f"{name:>15} {result['batches']:>9} {result['bytes']:>19,}", end=" ")
-    print(f"{result['from 64, each']:>36.3f}")
+    print(f"{name:>18} {result['batches']:>9} {result['bytes']:>19,}", end=" ")
+    print(f"{result['from 64, each']:>32.5f}")
 
 # %% [markdown] tags=["slide-takeaway"]
-# Infinity: Horovod *sums* and then divides, and the sum does not fit. With `gradient_predivide_factor` $f$ it divides
-# by $f$ before the sum, and multiplies by $f/N$ after it. A gradient of 1e-8 vanishes; scaling the loss rescues it.
+# The average is infinite: Horovod *sums* and then divides, and the sum does not fit. With `gradient_predivide_factor`
+# $f$ it divides by $f$ before the sum, and multiplies by $f/N$ after it. A gradient of 1e-8 vanishes; scaling the loss
+# rescues it.
 #
 # Four accumulated batches of 16 equal a batch of 64, with its bytes. That needs `average_aggregated_gradients=True`;
-# without it the learning rate is in effect four times larger.
+# without it SGD's rate is in effect four times larger.
 
 # %% [markdown]
 # | option | what it does |
@@ -583,9 +576,9 @@ for name, result in options["accumulation"].items():
 
 # %% tags=["slide-output"]
 ranks.stop()
-for start, count in ((launch.horovodrun, 2), (launch.mpirun, 4)):
-    print(f"$ {start.__name__} -np {count} python equal_to_one_process.py --dataset {dataset}")
-    program = PROGRAMS / "equal_to_one_process.py"
+program, free = PROGRAMS / "equal_to_one_process.py", "--oversubscribe -bind-to none"
+for start, count, flags in ((launch.horovodrun, 2, "--gloo"), (launch.mpirun, 4, free)):
+    print(f"$ {start.__name__} -np {count} {flags} python {program.name} --dataset {dataset}")
     run = start(program, "--dataset", dataset, ranks=count, result=True, echo=False)
     for name, found in run.result["programs"].items():
         print(f"{name:>8}: moved by {found['moved']:.2f};", end=" ")

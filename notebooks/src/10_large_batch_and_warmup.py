@@ -10,7 +10,7 @@
 # # 10 Large batches and warm-up
 #
 # **Goal.** Know what changes when ranks are added: how long a larger batch saves steps, which learning rate it needs,
-# how to start such a training, and how the gradients show when a larger batch stops paying off.
+# how to start such a training, and how the gradients show its limit.
 #
 # **Time.** 40 minutes to read, about a minute to run.
 #
@@ -63,7 +63,7 @@ print(data.describe(dataset))
 # ## 1. More ranks, a larger batch
 #
 # Each rank that you add brings its own batch, so one update sees more images, and the learning rate must be chosen
-# again. This is a whole program: a scaled rate, warm-up and decay, AdamW, clipping.
+# again. This whole program has a scaled rate (section 3), warm-up and decay, AdamW and clipping (5).
 
 # %%
 programs.show(PROGRAMS / "minimal.py")
@@ -86,11 +86,11 @@ print(run.output["rank 0"].splitlines()[-1])
 # Either the per-replica batch stays (*weak scaling*) or the global batch does (*strong scaling*).
 #
 # **Predict.** One device was right with a batch of 100 and a rate of 0.01, for 60,000 images. What are the four numbers
-# of 8 replicas, for weak and for strong scaling, if the rate grows in proportion to the global batch?
+# of 4 replicas, for weak and for strong scaling, if the rate grows in proportion to the global batch?
 
 # %% tags=["varies", "slide-output"]
 print(FourNumbers.header())
-for replicas in (1, 2, 8, 64):
+for replicas in (1, 2, 4, 8, 64):
     print(FourNumbers(60_000, replicas, 100, known_rate=0.01, known_batch=100).row())
 print("strong scaling:")
 for replicas in (2, 4):
@@ -99,15 +99,14 @@ panel = FourNumbersPanel(images=60_000, known_rate=0.01, known_batch=100)
 draw.show_widget(panel, "[Menus for replicas, batch and rule; they move in JupyterLab.]")
 
 # %% [markdown] tags=["slide-takeaway", "slide-text", "slide-predict"]
-# With strong scaling nothing changes for the optimizer. Weak scaling gives fewer but more exact updates per epoch; is
-# the training as good?
+# With strong scaling nothing changes for the optimizer. Weak scaling gives fewer but more exact updates per epoch.
 #
 # ## 2. Twice the batch, half the steps?
 #
 # The mean over a larger batch is a better estimate of the true gradient. Does it save steps? We count the steps until
 # the training loss of chapter 02's network is below 0.3, on digits with plain SGD and five seeds. **Each batch size
-# gets the best of 15 learning rates**, $\sqrt 2$ apart: one rate for all would measure the rate. This takes minutes, so
-# `best_rates.py` has recorded it.
+# gets the best of 15 learning rates**, $\sqrt 2$ apart: one rate for all would measure the rate. `best_rates.py` has
+# recorded it.
 #
 # **Predict.** By what are the steps divided from batch 2 to 4, from 16 to 32, and from 256 to 512?
 
@@ -116,13 +115,13 @@ record = recorded_results.read("best_rates", PROGRAMS / "recorded")
 print(record.source())
 optimizers = record.result["optimizers"]
 best = {name: best_rates.best_of(measured) for name, measured in optimizers.items()}
-print("batch          steps   divided by   images   best rate")
+print("batch          steps   divided by   images   best rate   Adam's steps")
 before = None
 for batch, each in best["sgd"].items():
     divided = f"{before / each.steps:.2f}" if before else ""
-    count = f"{each.steps:.0f} ± {each.deviation:.0f}"
+    count, adam = f"{each.steps:.0f} ± {each.deviation:.0f}", best["adam"][batch].steps
     row = f"{divided:>12} {batch * each.steps:>8,.0f} {each.rate:>11.3f}"
-    print(f"{batch:>5} {count:>14} {row}")
+    print(f"{batch:>5} {count:>14} {row} {adam:>14.0f}")
     before = each.steps
 
 # %% jupyter={"source_hidden": true} tags=["slide-output"]
@@ -133,17 +132,16 @@ least = f"{tradeoff.least_steps:.0f} steps and {tradeoff.least_samples:.0f} imag
 print(f"fit: at least {least}; critical batch size {tradeoff.critical_batch:.0f}")
 
 # %% [markdown] tags=["slide-takeaway", "slide-formula"]
-# The smaller the batch, the closer twice the batch comes to half the steps, **perfect scaling**. Large batches save
-# next to nothing, because the gradient is already nearly exact. McCandlish and others (2018) give the curve:
+# Single factors are rough (± is a standard deviation); Adam's steps and the fit show the trend: the smaller the batch,
+# the closer twice the batch comes to half the steps, **perfect scaling**. Large batches save next to nothing: the
+# gradient is already nearly exact. McCandlish and others (2018) give the curve:
 #
 # $$S = S_{\min}\,(1 + B_{\mathrm{crit}} / B), \qquad E = B\,S = E_{\min}\,(1 + B / B_{\mathrm{crit}})$$
 #
 # At the **critical batch size** $B_{\mathrm{crit}}$, the bend, one pays twice the least number of steps $S$ *and* twice
-# the least number of images $E$. Well below it more ranks save time nearly for free. Well above it they save almost no
-# steps.
+# the least number of images $E$. Well below it more ranks save time nearly for free.
 #
-# Measure batch 32 yourself; a rate that needs over twice the least steps is given up. Then look at the other clock,
-# the time of a step.
+# Measure batch 32 yourself (*given up*: over twice the least steps), and then the time of a step.
 
 # %% tags=["varies"]
 some_rates = np.array([0.08, 0.113, 0.16, 0.226, 0.32])
@@ -151,7 +149,6 @@ counted = best_rates.steps_to_target("sgd", some_rates, batch=32, dataset=datase
 for rate, of_seeds in zip(some_rates, counted.T, strict=True):
     mean = f"{of_seeds.mean():.0f} steps" if np.isfinite(of_seeds).all() else "given up"
     print(f"rate {rate:.3f}: {mean}")
-print(f"recorded on digits: {best['sgd'][32].steps:.0f} steps at rate {best['sgd'][32].rate}")
 
 # %% tags=["varies"]
 network, sgd = lambda: models.mlp(dropout=0.0), tf.keras.optimizers.SGD()
@@ -164,7 +161,7 @@ for batch, count in steps_of.items():
 
 # %% [markdown] tags=["slide-quiz"]
 # Images per second rise with the batch, because each step has a fixed cost. But look for the least value in the last
-# column. With $R$ ranks a step gets shorter by up to $R$; the number of steps stays.
+# column. With $R$ ranks and the same global batch a step takes at best $1/R$ of the time.
 #
 # **Question.** A colleague doubles the ranks at a global batch far above the bend, weak scaling, and reports twice the
 # images per second. What did the training gain?
@@ -200,7 +197,7 @@ draw.show(*pictures.rates(best, tradeoff.critical_batch))
 
 
 def leaves_the_bars(of_batches, exponent):
-    """The first batch at which the rule, used from batch 2 on, needs over 15 % more steps."""
+    """The first batch at which the rule, begun at batch 2, gives a rate outside the bars."""
     for batch, each in of_batches.items():
         rate = of_batches[2].rate * (batch / 2) ** exponent
         if rate < 0.99 * each.good_rates[0] or rate > 1.01 * each.good_rates[-1]:
@@ -215,14 +212,14 @@ for name, of_batches in best.items():
     print(f"{name:>4} {grown:>17.1f} times {ends[0]:>15} {ends[1]:>26}")
 
 # %% [markdown] tags=["slide-takeaway", "slide-formula"]
-# **The rules end where the steps bend.** For SGD, McCandlish and others derive for the rate the same curve as for the
-# steps, the solid red line:
+# **The linear rule ends before the bend of the steps, the square-root rule after it.** For SGD, McCandlish and others
+# derive for the rate the same curve as for the steps, the solid line:
 #
 # $$\eta(B) = \frac{\eta_{\max}}{1 + B_{\mathrm{crit}} / B}$$
 #
-# It is linear in $B$ far below the bend and constant far above it; at the bend it rises as the square root does. The
-# bend is not fitted to the rates: it comes from the steps. Adam's optimum is flatter, but its rate stops rising, too.
-# So every rule is for batches *below the bend*: use it to start, and search around it.
+# It is linear in $B$ far below the bend and constant far above it; at the bend it rises as the square root does. Only
+# $\eta_{\max}$ is fitted to the rates; the bend comes from the steps. Adam's optimum is flatter, but its rate stops
+# rising, too. So a rule is a start for batches *below the bend*: search around it.
 #
 # Why does the linear rule end? How far from the $k$ small steps does the large one end, as a part of the way that they
 # went?
@@ -241,9 +238,9 @@ for rate in (0.0025, 0.01, 0.04):
 # ## 4. The tutorial's experiment: eight ranks
 #
 # Argonne's Horovod tutorial trains a CNN on MNIST with Adam on 8 processes, with a batch of 512 each, so 14 steps in an
-# epoch, and a rate of 0.01 × 8 = 0.08. In its log, the training accuracy without warm-up stays at 0.11 with the loss at
+# epoch, and a rate of 0.01 × 8 = 0.08. In its log, accuracy without warm-up stays at 0.11, the loss at
 # 2.30 = ln 10; with three warm-up epochs it reaches 0.96. `train.py` does it with a smaller CNN, smaller batches and
-# the same number of steps:
+# as many steps:
 
 # %%
 programs.show(PROGRAMS / "train.py", "loss_and_gradients", "train")
@@ -252,7 +249,7 @@ programs.show(PROGRAMS / "train.py", "loss_and_gradients", "train")
 # Which images are in a step depends on step and seed alone, so one process can do the same training for comparison.
 # `together.py` runs three programs in one launch, this one and those of sections 6 and 7.
 #
-# **Predict.** Without warm-up, is the training slow, or does it fail? And after failing, does it recover?
+# **Predict.** Of five seeds without warm-up, how many fail here? Can a run recover after failing?
 
 # %%
 used = min(8_000, len(data.load(dataset).train.images))
@@ -299,10 +296,10 @@ print(f"moved by up to {checks.largest_difference(start, weights):.2f};", end=" 
 checks.assert_equal_weights([np.array(each) for each in trained["weights"]], weights)
 
 # %% [markdown]
-# So one process can replace eight ranks, and the comparisons below need no launch.
+# So the comparisons below need no launch.
 #
 # **Is one run enough?** No: it may be lucky. Here are five seeds with each schedule, and the same on 8,000 images of
-# MNIST, recorded if this machine does not have it. *Diverged* means that the test accuracy ends below 0.2.
+# MNIST, recorded if this machine does not have it. *Diverged*: the test accuracy ends below 0.2.
 
 # %% tags=["varies", "slide-output"]
 batch = trained["global_batch"]
@@ -318,9 +315,9 @@ for where, of_schedules in ((f"{dataset}:", curves), (f"MNIST, {source}:", mnist
 draw.show(*pictures.seeds({dataset: curves, "MNIST": mnist}))
 
 # %% [markdown]
-# Why does a training that has diverged never recover? Adam's first steps have about the length of the learning rate
-# in *every* weight whose gradient is not zero, however small it is. Steps of 0.08 push units of a ReLU layer below zero
-# for all images. The gradient of such a **dead unit** is zero from then on. Count them after two epochs:
+# Why does a training that has diverged never recover? Adam's first steps have about the length of the learning rate in
+# *every* weight whose gradient is not zero. Steps of 0.08, larger than most first weights, push units of a ReLU layer
+# below zero for all images. The gradient of such a **dead unit** is zero from then on. Count them after two epochs:
 
 # %% tags=["varies"]
 hidden = tf.keras.Model(cnn.model.inputs, cnn.model.layers[-2].output)
@@ -334,8 +331,8 @@ for name in ("none", "gradual"):
     print(f"a logit differs between images by up to {spread:.2f}")
 
 # %% [markdown] tags=["slide-quiz"]
-# If nearly all units are dead, the answer is the same for all images, and only the last bias still learns: the
-# frequencies of the classes, a loss of ln 10.
+# Warm-up kills units, too; the others learn. If nearly all are dead, the answer is the same for all images, and
+# only the last bias still learns: the frequencies of the classes, a loss of ln 10.
 #
 # **Question.** The loss stays at 2.30 from the first epoch on. What do you try first?
 #
@@ -409,7 +406,8 @@ print(f"norm of the mean of clipped gradients: {norm(too_early):.2f}")
 #
 # **Constant or gradual?** Goyal and others compared them: ResNet-50, 90 epochs, SGD with momentum, batch 8,192, the
 # rate 32 times that of batch 256. Next to their errors are ours, for the small CNN with Adam and 8 times the batch.
-# *None*, *constant* and *gradual* are warm-ups with the linear rule; *base* keeps the small rate.
+# *None*, *constant* and *gradual* are the linear rule with that warm-up; *base* keeps the small rate, *square root*
+# takes $\sqrt k$ times it.
 #
 # **Predict.** Which of their lines will not repeat here?
 
@@ -427,14 +425,15 @@ for name, (error, deviation) in goyal.items():
 print(f"(small batch here: {len(small['accuracy'])} epochs, the others {run_epochs})")
 
 # %% [markdown] tags=["slide-takeaway"]
-# What should agree: gradual warm-up repairs what no warm-up breaks. What often does not: in their table constant
-# warm-up is worse than none, and *base* is the worst line. Here *none* is usually the worst, and so few seeds can
-# hardly rank our two warm-ups. Adam's step does not shrink with the gradient, so a rate that stays should cost it less
-# than SGD; and our small images need few steps. So **tune the rate for your optimizer and data**.
+# As there, gradual warm-up repairs what no warm-up breaks. Their worst line is *base*, ours usually *none*; so few
+# seeds can hardly rank our two warm-ups. Adam divides by the root mean square of the gradient, much of which is noise.
+# A larger batch has less, so the same rate takes longer steps: *base* should cost Adam less than SGD. If the scaled
+# rate gains little, our batch is far above the bend, where the best rate hardly grows. So **tune the rate for your
+# optimizer and data**.
 #
 # **Does a large batch generalise worse?** Keskar and others (2017) found a lower test accuracy at the same training
 # loss, the *generalisation gap*. Shallue and others (2019) tuned many networks at many batch sizes and found no
-# evidence for it. So tune the rate again before you blame the batch, and count steps, not epochs.
+# evidence for it. So tune again before you blame the batch.
 
 # %% [markdown]
 # **LARS and LAMB.** One rate for all layers is a compromise: where gradients are large compared with the weights, a
@@ -479,6 +478,7 @@ for way in ("per rank", "synchronised", "Horovod's layer"):
     apart = np.ptp(np.array(normalised[way]["first_means"]), axis=0).max()
     weights = [np.array(values) for values in normalised[way]["weights"]]
     print(f"{way:16} {apart:>27.2g} {checks.largest_difference(weights, expected):>33.1g}")
+print(f"standard deviation of a unit (mean): {np.sqrt(normalise.moving_variance).mean():.2f}")
 
 # %% [markdown]
 # Synchronised, by either layer, eight ranks equal one process with Keras's layer on the global batch. With statistics
@@ -492,7 +492,7 @@ for way in ("per rank", "synchronised", "Horovod's layer"):
 # Section 2 found the bend by many trainings. Can one training tell? Let $G$ be the true gradient and $\Sigma$ the
 # covariance of a single image's gradient. A mean over $B$ images has
 #
-# $$E|g_B|^2 = |G|^2 + \operatorname{tr}\Sigma / B .$$
+# $$\mathbb{E}\,|g_B|^2 = |G|^2 + \operatorname{tr}\Sigma / B .$$
 #
 # Noise and signal are equal at the **gradient noise scale** $B_{\mathrm{simple}} = \operatorname{tr}\Sigma / |G|^2$.
 # Two batch sizes give two equations for the two unknowns, and data-parallel training has both in every step: each
@@ -516,16 +516,16 @@ for part in (slice(middle), slice(middle, None)):
 print(f"bend of section 2, for a loss of 0.3 on digits: {tradeoff.critical_batch:.0f} images")
 
 # %% [markdown] tags=["slide-takeaway"]
-# One training of a hundred steps estimates what took section 2 hundreds. Expect the order of magnitude: the theory
-# leaves out the curvature, and both numbers depend on the loss at which one stops. Usually the gradient shrinks faster
-# than its noise, so the useful batch **grows** during a training, and a batch ramp-up follows it. The paper has about
-# 900 for MNIST, in a training to a lower loss.
+# One training of a hundred steps estimates what took section 2 hundreds of trainings. Expect the order of magnitude:
+# the theory leaves out the curvature, and both numbers depend on the loss at which one stops. Usually the gradient
+# shrinks faster than its noise, so the useful batch **grows** during a training, and a batch ramp-up follows it. The
+# paper has about 900 for MNIST, averaged over a training to a lower loss.
 #
 # So the plan for more ranks: measure the noise scale, try a few batch sizes around it, and beyond the bend spend
 # devices on something else, such as model parallelism ([chapter 12](12_model_parallelism.ipynb)).
 #
-# **Question.** With two ranks instead of eight, the estimate jumps about and is sometimes negative. Is the estimator
-# wrong?
+# **Question.** With two ranks instead of eight, the estimate of $|G|^2$ jumps about and is sometimes negative. Is
+# it wrong?
 #
 # 1. Yes, a squared norm cannot be negative.
 # 2. Yes, it is biased for few ranks.
@@ -535,7 +535,7 @@ print(f"bend of section 2, for a loss of 0.3 on digits: {tradeoff.critical_batch
 # <summary>Answer</summary>
 #
 # 1. A difference of two noisy means can; its expectation is not.
-# 2. No: it is unbiased for any two sizes.
+# 2. No: |G|² and tr Σ are unbiased for any two sizes.
 # 3. **Right.** Their difference drowns in noise. Average over more steps.
 # </details>
 
@@ -551,7 +551,7 @@ quizzes.ask("10")
 # ## Recap
 #
 # - Far below the critical batch size twice the batch needs half the steps, far above it as many.
-# - The best rate bends where the steps do, so both rules end there.
+# - The best rate bends where the steps do; the linear rule ends before that.
 # - At 8 times Adam's rate training often ends at chance; gradual warm-up usually prevents that.
 # - People use warm-up, cosine decay, and clipping by the global norm after the all-reduce.
 # - Eight ranks equal one process, with batch normalisation only if it is synchronised.

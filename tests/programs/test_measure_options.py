@@ -46,7 +46,8 @@ def test_half_precision_halves_the_bytes_and_loses_precision_and_range(options: 
 
 
 def test_accumulated_gradients_are_those_of_a_larger_batch_with_fewer_bytes(options: dict) -> None:
-    each, accumulated, large = (options["accumulation"][name] for name in ("16, each", "16, every 4th", "64, each"))
+    names = ("16, each batch", "16, every 4th batch", "64, each batch")
+    each, accumulated, large = (options["accumulation"][name] for name in names)
     assert each["batches"] == accumulated["batches"] == 4 * large["batches"] == 32
     assert accumulated["bytes"] == large["bytes"] == each["bytes"] // 4 == 8 * 101_770 * 4
     assert accumulated["from 64, each"] < checks.TOLERANCE < 1e-3 < each["from 64, each"]

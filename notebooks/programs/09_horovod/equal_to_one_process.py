@@ -3,7 +3,7 @@
 On a laptop, two ranks, over Gloo or over MPI:
 
     horovodrun -np 2 --gloo python equal_to_one_process.py --result result.json
-    mpirun -np 2 python equal_to_one_process.py --result result.json
+    mpirun -np 2 -bind-to none python equal_to_one_process.py --result result.json
 
 Under Slurm, in a batch script or after `salloc --nodes=2 --ntasks-per-node=1`:
 

@@ -3,7 +3,7 @@
 On a laptop, two ranks, over Gloo or over MPI:
 
     horovodrun -np 2 --gloo python forgotten_steps.py --result result.json
-    mpirun -np 2 python forgotten_steps.py --result result.json
+    mpirun -np 2 -bind-to none python forgotten_steps.py --result result.json
 
 Under Slurm, in a batch script or after `salloc --nodes=1 --ntasks=2`, on one host since the ranks share a folder:
 

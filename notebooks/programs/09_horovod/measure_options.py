@@ -2,7 +2,7 @@
 
 On a laptop, two ranks, over MPI:
 
-    mpirun -np 2 python measure_options.py --result result.json
+    mpirun -np 2 -bind-to none python measure_options.py --result result.json
     horovodrun -np 2 --mpi python measure_options.py --result result.json
 
 Under Slurm, in a batch script or after `salloc --nodes=2 --ntasks-per-node=1`:
@@ -127,11 +127,11 @@ def measured() -> dict:
     start()
     kinds = {"none": hvd.Compression.none, "fp16": hvd.Compression.fp16}
     result["compression"] = {name: compression(kind) for name, kind in kinds.items()}
-    trainings = {"16, each": (16, 1), "16, every 4th": (16, 4), "64, each": (64, 1)}
+    trainings = {"16, each batch": (16, 1), "16, every 4th batch": (16, 4), "64, each batch": (64, 1)}
     result["accumulation"] = {name: accumulation(*sizes) for name, sizes in trainings.items()}
     weights = {name: training.pop("weights") for name, training in result["accumulation"].items()}
     for name, training in result["accumulation"].items():
-        training["from 64, each"] = checks.largest_difference(weights[name], weights["64, each"])
+        training["from 64, each"] = checks.largest_difference(weights[name], weights["64, each batch"])
     start(with_timeline=False)
     return result
 

@@ -3,7 +3,7 @@
 On a laptop, two ranks, over Gloo or over MPI:
 
     horovodrun -np 2 --gloo python train_tape.py --folder saved --result result.json
-    mpirun -np 2 python train_tape.py --folder saved --result result.json
+    mpirun -np 2 -bind-to none python train_tape.py --folder saved --result result.json
 
 On two hosts with four slots each, and under Slurm in a batch script or after `salloc --nodes=2 --ntasks-per-node=4`:
 

@@ -3,7 +3,7 @@
 On a laptop, with mpirun where there is a core or a GPU for each rank, and under Slurm:
 
     distlab launch --with mpirun --workers 8 batch_norm.py -- --result result.json
-    mpirun -np 8 python batch_norm.py --result result.json
+    mpirun -np 8 --oversubscribe -bind-to none python batch_norm.py --result result.json
     srun --ntasks=8 --mpi=pmix python batch_norm.py --result result.json
 
 It trains with each layer of LAYERS for `--steps` steps of SGD, from the same weights and with the same global batches,

@@ -9,32 +9,34 @@ os.environ["TF_USE_LEGACY_KERAS"] = "1"  # Horovod's optimizer needs Keras 2: pi
 
 import horovod.tensorflow.keras as hvd
 import tensorflow as tf
+from horovod.tensorflow import broadcast_variables
 from sklearn.datasets import load_digits
 
 hvd.init()
-for gpu in (gpus := tf.config.list_physical_devices("GPU")):
-    tf.config.experimental.set_memory_growth(gpu, True)
-if gpus:
-    tf.config.set_visible_devices(gpus[hvd.local_rank() % len(gpus)], "GPU")
+if gpus := tf.config.list_physical_devices("GPU"):
+    own = gpus[hvd.local_rank() % len(gpus)]
+    tf.config.set_visible_devices(own, "GPU")
+    tf.config.experimental.set_memory_growth(own, True)
 
-batch, rate, epochs = 32, 0.001, 8  # batch and rate are right for one rank
+batch, rate, epochs = 32, 0.004, 8  # batch and rate are right for one rank
 tf.keras.utils.set_random_seed(hvd.rank())
 digits, classes = load_digits(return_X_y=True)
 samples = tf.data.Dataset.from_tensor_slices((digits / 16, classes))
 train = samples.take(1500).shard(hvd.size(), hvd.rank()).shuffle(1500).repeat().batch(batch)
 
 steps = 1500 // (batch * hvd.size())  # per epoch: each image once, on one of the ranks
+scaled = rate * hvd.size() ** 0.5  # the square-root rule of section 3
 schedule = tf.keras.optimizers.schedules.CosineDecay(
-    rate, decay_steps=(epochs - 2) * steps, warmup_target=rate * hvd.size() ** 0.5, warmup_steps=2 * steps
+    rate, decay_steps=(epochs - 2) * steps, warmup_target=scaled, warmup_steps=2 * steps
 )
 optimizer = tf.keras.optimizers.AdamW(schedule, weight_decay=0.01, global_clipnorm=1.0)
 layers = [tf.keras.layers.Dense(128, activation="relu"), tf.keras.layers.Dense(10)]
 model = tf.keras.Sequential([tf.keras.layers.InputLayer((64,)), *layers])
 loss = tf.keras.losses.SparseCategoricalCrossentropy(from_logits=True)
 model.compile(hvd.DistributedOptimizer(optimizer), loss, metrics=["accuracy"])
-start_equal = hvd.callbacks.BroadcastGlobalVariablesCallback(0)
-model.fit(train, epochs=epochs, steps_per_epoch=steps, callbacks=[start_equal], verbose=0)
+broadcast_variables(model.variables, root_rank=0)  # before fit, see chapter 09
+model.fit(train, epochs=epochs, steps_per_epoch=steps, verbose=0)
 if hvd.rank() == 0:
-    rates = " ".join(f"{float(schedule(epoch * steps)):.5f}" for epoch in range(epochs + 1))
-    loss, accuracy = model.evaluate(samples.skip(1500).batch(297), verbose=0)
-    print(f"{hvd.size()} ranks, {steps} steps per epoch, test accuracy {accuracy:.3f}; rates: {rates}")
+    rates = " ".join(f"{1000 * float(schedule(epoch * steps)):.1f}" for epoch in range(epochs + 1))
+    _, accuracy = model.evaluate(samples.skip(1500).batch(297), verbose=0)
+    print(f"{hvd.size()} ranks, {steps} steps per epoch, test accuracy {accuracy:.3f}; rates × 1000: {rates}")

@@ -3,7 +3,7 @@
 On a laptop, with mpirun where there is a core or a GPU for each rank, and under Slurm:
 
     distlab launch --with mpirun --workers 8 noise_scale.py -- --result result.json
-    mpirun -np 8 python noise_scale.py --result result.json
+    mpirun -np 8 --oversubscribe -bind-to none python noise_scale.py --result result.json
     srun --ntasks=8 --mpi=pmix python noise_scale.py --result result.json
 
 Data-parallel training has gradients of two batch sizes in every step, for nothing: each rank's own, of a small batch,

@@ -12,7 +12,6 @@ from collections.abc import Mapping, Sequence
 import matplotlib.pyplot as plt
 import numpy as np
 from best_rates import Best
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from distlab import draw
@@ -46,7 +45,8 @@ def steps(of_batches: Mapping[int, Best], tradeoff: Tradeoff) -> Picture:
 def rates(best: Mapping[str, Mapping[int, Best]], bend: float) -> Picture:
     """Best learning rates against the batch size, with both rules, and for SGD a curve that has the steps' bend."""
     figure, panels = plt.subplots(1, 2, figsize=(7.2, 3.8))
-    for axes, (name, title) in zip(panels, (("sgd", "SGD"), ("adam", "Adam")), strict=True):
+    of_panels = ("sgd", "SGD", [0.05, 0.1, 0.2, 0.4]), ("adam", "Adam", [0.001, 0.002, 0.005, 0.01])
+    for axes, (name, title, ticks) in zip(panels, of_panels, strict=True):
         batches, of_batches = np.array(list(best[name])), list(best[name].values())
         measured = np.array([each.rate for each in of_batches])
         lowest, highest = ([each.good_rates[end] for each in of_batches] for end in (0, -1))
@@ -61,8 +61,9 @@ def rates(best: Mapping[str, Mapping[int, Best]], bend: float) -> Picture:
             axes.loglog(batches, curve, "-", marker="", color=RED, label="curve with the bend of the steps")
             axes.axvline(bend, linestyle=":", marker="", color=RED, label="critical batch size")
         axes.set(title=title, xlabel="batch size", ylim=(0.4 * measured[0], 30 * measured[0]))
-        axes.xaxis.minorticks_off()
+        axes.minorticks_off()
         axes.set_xticks(batches[::2], batches[::2])
+        axes.set_yticks(ticks, ticks)
     panels[0].set_ylabel("learning rate")
     figure.legend(*panels[0].get_legend_handles_labels(), loc="outside upper center", ncols=2)
     text = (
@@ -86,18 +87,14 @@ def three_runs(runs: Mapping[str, Mapping[str, Sequence[float]]], images: int) -
 
 
 def seeds(of_datasets: Mapping[str, Mapping[str, Sequence[Sequence[float]]]]) -> Picture:
-    """Test accuracy by epoch for each data set and schedule: the mean over the seeds and their range."""
+    """Test accuracy by epoch for each data set and schedule: a line for each seed."""
     figure, panels = plt.subplots(1, len(of_datasets), figsize=(7.2, 2.8), sharey=True)
     for axes, (title, of_schedules) in zip(panels, of_datasets.items(), strict=True):
         for number, (name, rows) in enumerate(of_schedules.items()):
-            _mean_and_range(axes, number, name, np.array(rows))
+            style = {"color": draw.RANK_COLOURS[number], "marker": draw.MARKERS[number], "markersize": 4}
+            lines = axes.plot(np.arange(1, len(rows[0]) + 1), np.transpose(rows), "-", alpha=0.6, **style)
+            lines[0].set_label(name)
         axes.set(title=title, xlabel="epoch", ylim=(0, 1))
     panels[0].set_ylabel("test accuracy")
     panels[0].legend(title="warm-up")
-    return figure, "Test accuracy by epoch for two data sets: mean of five seeds, and range from the worst to the best."
-
-
-def _mean_and_range(axes: Axes, number: int, name: str, accuracies: np.ndarray) -> None:
-    epochs, colour = np.arange(1, accuracies.shape[1] + 1), draw.RANK_COLOURS[number]
-    axes.plot(epochs, accuracies.mean(axis=0), color=colour, marker=draw.MARKERS[number], label=name)
-    axes.fill_between(epochs, accuracies.min(axis=0), accuracies.max(axis=0), color=colour, alpha=0.2)
+    return figure, "Test accuracy by epoch for two data sets: one line for each of five seeds and schedule."

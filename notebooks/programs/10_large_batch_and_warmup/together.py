@@ -4,7 +4,7 @@ On a laptop, with mpirun where there is a core or a GPU for each rank, and under
 
     distlab launch --with mpirun --workers 8 together.py -- \
         train --epochs 10 --then noise_scale --steps 120 --then batch_norm --result result.json
-    mpirun -np 8 python together.py train --epochs 10 --then noise_scale --then batch_norm --result result.json
+    mpirun -np 8 --oversubscribe -bind-to none python together.py train --then noise_scale --result result.json
     srun --ntasks=8 --mpi=pmix python together.py train --then noise_scale --then batch_norm --result result.json
 
 After `--then` comes the next program, with its own arguments. Rank 0 writes the results under the programs' names;

@@ -6,7 +6,7 @@ On a laptop, 8 ranks on however many cores there are:
 
 With mpirun, where there is a core or a GPU for each rank, and under Slurm:
 
-    mpirun -np 8 python train.py --schedules none gradual --result result.json
+    mpirun -np 8 --oversubscribe -bind-to none python train.py --schedules none gradual --result result.json
     srun --ntasks=8 --mpi=pmix python train.py --schedules none gradual --result result.json
 
 Each rank takes `--per-replica-batch` images in a step, the learning rate is `--learning-rate` × the number of ranks.

@@ -119,7 +119,7 @@ def overflow_in_fp16(
     item.right(right).why(f"""Horovod sums and then divides. The sum is {value * ranks:,}, and the largest 16-bit float
         is 65,504.""")
     item.wrong(wrong, "The average compared").why("Compare the sum, not the average, with 65,504.")
-    item.wrong("0", "It vanishes").why("Only tiny gradients vanish, below 6e-8.")
+    item.wrong("0", "It vanishes").why("Only tiny gradients vanish, below 3e-8.")
     item.wrong("65,504", "It is clipped").why("A 16-bit float that overflows becomes infinity.")
 
 

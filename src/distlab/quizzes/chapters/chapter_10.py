@@ -74,9 +74,9 @@ def steps_saved(
 def images_needed(item: Item, critical: int = pick(100, 200, 250, 400), ratio: float = pick(0.25, 0.5, 2, 4)) -> None:
     batch = int(critical * ratio)
     tradeoff = noise_scale.Tradeoff(1.0, float(critical))
-    item.enter(f"""The critical batch size is {critical} and the batch {batch}. How many times the least number of
-        images, E_min, does the training need to reach its target?""")
-    item.right(batch * tradeoff.steps(batch) / tradeoff.least_samples, "times").why("""E = E_min (1 + B / B_crit); at
+    item.enter(f"""The critical batch size is {critical} and the batch {batch}. By what factor does the training need
+        more images to reach its target than the least number, E_min?""")
+    item.right(batch * tradeoff.steps(batch) / tradeoff.least_samples).why("""E = E_min (1 + B / B_crit); at
         the critical batch size that is twice the least.""")
     item.wrong(tradeoff.steps(batch), "Steps for images").why("S grows with B_crit / B, E with B / B_crit.")
     item.wrong(ratio, "The 1 is missing").why("Even the smallest batches need E_min images.")
@@ -85,9 +85,9 @@ def images_needed(item: Item, critical: int = pick(100, 200, 250, 400), ratio: f
 
 def two_rules(item: Item, times: int = pick(9, 16, 25, 36, 49)) -> None:
     linear, root = schedules.linear_rule(1.0, times), schedules.square_root_rule(1.0, times)
-    item.choose(f"""The global batch grows by a factor of {times}. How many times larger is the rate of the linear rule
+    item.choose(f"""The global batch grows by a factor of {times}. By what factor is the rate of the linear rule larger
         than that of the square-root rule?""")
-    item.right(round(linear / root), "times").why(f"""The linear rule multiplies by {linear:g}, the square-root rule by
+    item.right(round(linear / root)).why(f"""The linear rule multiplies by {linear:g}, the square-root rule by
         {root:g}.""")
     item.wrong(linear, "Compared with the old rate").why("""That is the linear rule alone, compared with the rate
         before.""")
