@@ -42,10 +42,11 @@ import matplotlib.pyplot as plt
 import numpy as np
 import tensorflow as tf
 
-from distlab import checks, collectives, data, devices, draw, launch, models, profiling, programs, quizzes
+from distlab import checks, collectives, data, devices, draw, launch
+from distlab import models, profiling, programs, quizzes
 
 draw.apply_style()
-tf.get_logger().setLevel("ERROR")  # otherwise TensorFlow logs every strategy and every reduction
+tf.get_logger().setLevel("ERROR")  # TensorFlow would log every strategy and reduction
 tf.keras.utils.set_random_seed(8)
 PROGRAMS = Path("programs/08_other_strategies")
 team = min(max(workers, 2), 3)
@@ -230,19 +231,23 @@ for row, name in zip(rows, ("equal", "slow"), strict=True):
     virtual = simulation.staleness(ran["seconds_per_gradient"], ran["scheduled"])
     real = np.array([ran["worker"], ran["staleness"]])
     bars = max(real[1].max(), virtual[1].max()) + 1
-    for axes, kind, (by, stale) in zip(row, ("measured", "simulated"), (real, virtual), strict=True):
+    kinds = {"measured": real, "simulated": virtual}
+    for axes, (kind, (by, stale)) in zip(row, kinds.items(), strict=True):
         bottom = np.zeros(bars)
         for worker in range(team):
             own = stale[by == worker]
             counts = np.bincount(own, minlength=bars)
-            look = {"hatch": draw.HATCHES[worker], "edgecolor": "white", "label": f"worker {worker}"}
+            look = {"hatch": draw.HATCHES[worker], "edgecolor": "white"}
+            look |= {"label": f"worker {worker}"}
             axes.bar(range(bars), counts, bottom=bottom, **look)
             bottom += counts
-            lines.append(f"{name:6} {kind:10} {worker:>6} {len(own):>10} {own.sum() / max(len(own), 1):>15.2f}")
+            mean = own.sum() / max(len(own), 1)
+            lines.append(f"{name:6} {kind:10} {worker:>6} {len(own):>10} {mean:>15.2f}")
         axes.set(title=f"{name}, {kind}", xlabel="staleness", xticks=range(bars))
     row[0].set_ylabel("gradients")
 figure.legend(*rows[0, 0].get_legend_handles_labels(), loc="outside upper center", ncols=team)
-draw.show(figure, "Bar charts of the staleness of the gradients: equal and slow workers, measured and simulated.")
+text = "Bar charts of the staleness of the gradients: "
+draw.show(figure, text + "equal and slow workers, measured and simulated.")
 print("\n".join(lines))
 
 # %% [markdown] tags=["slide-takeaway"]
@@ -266,7 +271,7 @@ possible, rate = team / 0.05, equal["scheduled"] / equal["seconds"]
 print(f"{team} workers that sleep 50 ms could apply {possible:.0f} gradients per second.")
 print(f"The cluster applied {rate:.1f}: all but the sleep costs {1 - rate / possible:.0%}.")
 slow = 1 + 0.15 * rate / team
-print(f"A slow worker needs not {0.2 / 0.05:.0f} but {slow:.1f} times as long: it is less stale.")
+print(f"A slow worker needs not {0.2 / 0.05:.0f} but {slow:.1f} times as long: less stale.")
 
 # %% [markdown]
 # That is the gradient itself, the chief, which wakes up for each one, and the way of all weights and gradients between
@@ -404,12 +409,14 @@ figure, axes = plt.subplots(figsize=(7.2, 3))
 for name, values in ratios.items():
     axes.loglog(factors, values, label=name)
 axes.axhline(1, color="black", linewidth=0.8, linestyle="-", marker="")
-axes.set(xlabel="slow factor k of one worker in eight", ylabel="time synchronous ÷ asynchronous")
+ratio = "time synchronous ÷ asynchronous"
+axes.set(xlabel="slow factor k of one worker in eight", ylabel=ratio)
 axes.set_xticks(factors, factors)
 axes.set_yticks((0.5, 1, 2, 4), (0.5, 1, 2, 4))
 axes.minorticks_off()
 figure.legend(loc="outside upper center", ncols=3)
-draw.show(figure, "Three rising lines: how many times longer synchronous training takes, by the slow factor.")
+text = "Three rising lines: how many times longer synchronous training takes, "
+draw.show(figure, text + "by the slow factor.")
 
 # %% [markdown] tags=["slide-takeaway"]
 # If $w$ workers need $t_1, \dots, t_w$ seconds per gradient, synchronous training applies $w / \max t_i$ gradients per

@@ -149,7 +149,10 @@ _, faster = keras_3.serial(options, sgd(team * options.sgd))
 print(f"SGD, added before, and {team} times the rate on one device:", end=" ")
 checks.assert_equal_weights([saved["SGD, added before"]], [faster])
 for epsilon in (1e-7, 1e-16):
-    both = (keras_3.serial(options, adam(options.adam, epsilon=epsilon), by)[1] for by in (1, 2))
+    both = []
+    for by in (1, 2):
+        optimizer = adam(options.adam, epsilon=epsilon)
+        both.append(keras_3.serial(options, optimizer, by)[1])
     change = np.abs(np.subtract(*both)).max()
     print(f"Adam, ε = {epsilon:g}: a doubled loss changes the weights by up to {change:.0e}")
 
@@ -198,7 +201,8 @@ recorded = json.loads((PROGRAMS / "keras_distribution_jax.json").read_text())
 backends = here["runs"], recorded["runs"]
 print(f"{'':32} TensorFlow: kernel, batch     JAX: kernel, batch")
 for name in here["runs"]:
-    parts = [runs[name][what] for runs in backends if name in runs for what in ("kernel", "batch")]
+    found = [runs[name] for runs in backends if name in runs]
+    parts = [run[what] for run in found for what in ("kernel", "batch")]
     print(f"{name:32}", *(f"{len(part)} × {tuple(part[0][1])}".ljust(14) for part in parts))
 differs = [run["differs"] for runs in backends for run in runs.values()]
 print(f"the weights differ by up to {max(differs):.0e} from those of the run nothing")

@@ -88,7 +88,8 @@ programs.show(PROGRAMS / "minimal_ddp.py")
 if reason := frameworks.problem("torch"):
     print(reason)
 else:
-    launch.torchrun(PROGRAMS / "minimal_ddp.py", ranks=ranks, python=frameworks.python("torch"))
+    torch = frameworks.python("torch")
+    launch.torchrun(PROGRAMS / "minimal_ddp.py", ranks=ranks, python=torch)
 
 # %% [markdown]
 # ## 2. One start for all

@@ -2,8 +2,8 @@
 
     distlab launch --workers 2 --parameter-servers 1 minimal.py
 
-By hand, one terminal per process (under Slurm one task per process: srun --ntasks=4), each with
-its own task in TF_CONFIG, such as {"type": "chief", "index": 0}, and the same cluster:
+By hand, one terminal per process (under Slurm one task each: srun --ntasks=4), each with its
+own task in TF_CONFIG, such as {"type": "chief", "index": 0}, and the same cluster:
 
     {"chief": ["localhost:1111"], "worker": ["localhost:2222", "localhost:3333"],
      "ps": ["localhost:4444"]}

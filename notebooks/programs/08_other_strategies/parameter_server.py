@@ -74,7 +74,7 @@ class Trainer:
             loss = tf.reduce_mean(loss)
         pairs = zip(weights, tape.gradient(loss, weights), strict=True)
         updated = [weight.assign_sub(LEARNING_RATE * gradient) for weight, gradient in pairs]
-        with tf.control_dependencies(updated):  # in one atomic step: raise the version, get the old one
+        with tf.control_dependencies(updated):  # raise the version, get the old one, at once
             counter = self.version.handle
             version = tf.raw_ops.ResourceCountUpTo(resource=counter, limit=2**31, T=tf.int64)
         return tf.stack([tf.cast(worker, tf.int64), version, version - version_read])

@@ -1,4 +1,4 @@
-"""The smallest multi-worker program with Keras 3: a custom loop, since its `fit` does not work.
+"""The smallest multi-worker program with Keras 3: a custom loop, since `fit` does not work.
 
 distlab launch --workers 2 minimal.py
 """
@@ -29,7 +29,7 @@ def on_replica(digits: tf.Tensor, classes: tf.Tensor) -> tf.Tensor:
         losses = loss_of_each(classes, model(digits, training=True))
         loss = tf.nn.compute_average_loss(losses, global_batch_size=BATCH)
     gradients = tape.gradient(loss, model.trainable_variables)
-    optimizer.apply(gradients, model.trainable_variables)  # adds up the gradients of all workers
+    optimizer.apply(gradients, model.trainable_variables)  # sums over all workers
     return loss
 
 
@@ -40,7 +40,8 @@ def step(digits: tf.Tensor, classes: tf.Tensor) -> tf.Tensor:
     return strategy.reduce("SUM", losses, axis=None)
 
 
-for number, batch in zip(range(101), strategy.experimental_distribute_dataset(batches), strict=False):
+distributed = strategy.experimental_distribute_dataset(batches)
+for number, batch in zip(range(101), distributed, strict=False):
     loss = step(*batch)
     if number % 50 == 0:
         print(f"step {number}: loss {float(loss):.3f}")

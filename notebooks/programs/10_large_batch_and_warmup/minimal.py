@@ -1,11 +1,11 @@
-"""The smallest large-batch program: a scaled learning rate with warm-up and decay, AdamW, clipping.
+"""The smallest large-batch program: a scaled rate with warm-up and decay, AdamW, clipping.
 
 horovodrun -np 2 --gloo python minimal.py
 """
 
 import os
 
-os.environ["TF_USE_LEGACY_KERAS"] = "1"  # Horovod's optimizer needs Keras 2: pip install tf-keras
+os.environ["TF_USE_LEGACY_KERAS"] = "1"  # Keras 2, for Horovod: pip install tf-keras
 
 import horovod.tensorflow.keras as hvd
 import tensorflow as tf
@@ -39,4 +39,5 @@ model.fit(train, epochs=epochs, steps_per_epoch=steps, verbose=0)
 if hvd.rank() == 0:
     rates = " ".join(f"{1000 * float(schedule(epoch * steps)):.1f}" for epoch in range(epochs + 1))
     _, accuracy = model.evaluate(samples.skip(1500).batch(297), verbose=0)
-    print(f"{hvd.size()} ranks, {steps} steps per epoch, test accuracy {accuracy:.3f}; rates × 1000: {rates}")
+    print(f"{hvd.size()} ranks, {steps} steps per epoch, test accuracy {accuracy:.3f};", end=" ")
+    print(f"rates × 1000: {rates}")

@@ -55,9 +55,9 @@ def together(tiles: list[np.ndarray]) -> np.ndarray:
 
 
 async def with_halo(rank: Rank, tile: np.ndarray, halo: int) -> np.ndarray:
-    """The tile (h, w, c) with `halo` pixels of its neighbours all round; beyond the edge they are 0.
+    """The tile (h, w, c) with `halo` pixels of its neighbours; beyond the edge they are 0.
 
-    First columns go left and right, then rows, longer by now, up and down: so corners arrive too.
+    Columns go left and right, then rows, longer by now, up and down: so corners arrive too.
     Raises ValueError for a tile that is smaller than the halo.
     """
     rows, columns = grid(rank.size)
