@@ -132,8 +132,8 @@ for (gpu, batch, one), of_gpus in lab_table.items():
             true = f"{rate / gpus / one * counted / images_in(batch, 1):.0%}"
         row = f"{gpus} {gpu}, {batch} {60_000 // (batch * gpus):5} {counted:7}"
         print(f"{row} {rate or '-':>9} {claimed:8.0%} {true:>10}")
-print("MirroredStrategy on 8 V100: 213,891 images/s; Horovod on one: 67,000;", end=" ")
-print(f"quotient {213_891 / (8 * 67_000):.0%}")
+print("MirroredStrategy on 8 V100: 213,891 images/s; Horovod on one: 67,000")
+print(f"their quotient by GPU: {213_891 / (8 * 67_000):.0%}")
 
 # %% [markdown] tags=["slide-takeaway"]
 # With 8 A100 an epoch has **no step at all**. Keras' `fit` raises an error then, the lab's table has a dash for the

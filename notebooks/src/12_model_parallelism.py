@@ -504,14 +504,13 @@ print(f"$ mpirun -np {ranks} python shard_optimizer.py --dataset {dataset}\n")
 shards = PROGRAMS / "shard_optimizer.py"
 result = launch.mpirun(shards, "--dataset", dataset, ranks=ranks, result=True, **quiet).result
 count, double_precision = result["parameters"], zero.BytesPerParameter(8, 8, 16)
-all_steps = 10 * 8 * count  # bytes of gradients
-header = "         sum     formula        sent     formula"
-print("bytes  parameters + gradients + optimizer" + header)
+header = "        sum     formula        sent     formula"
+print("bytes  parameters + gradients + optimizer", header)
 for stage, run in result["stages"].items():
     sizes = run["bytes_held"][0].values()
     kept = " + ".join(f"{size:,}" for size in sizes)
     held = zero.model_state_bytes(count, ranks, int(stage), double_precision)
-    sent, formula = run["bytes_sent"][0], zero.bytes_sent(all_steps, ranks, int(stage))
+    sent, formula = run["bytes_sent"][0], zero.bytes_sent(10 * 8 * count, ranks, int(stage))
     print(f"ZeRO {stage} {kept:>34}{sum(sizes):12,}{held:12,.0f}{sent:12,}{formula:12,.0f}")
 differences = [run["difference"] for run in result["stages"].values()]
 checks.assert_equal(differences, [0.0] * len(differences), "weights")
@@ -564,8 +563,8 @@ for gpus, split, sharded in zip((384, 768, 1536), rates[:3], rates[3:], strict=T
     print(row)
 slowest = gpt.training_flops(sequences) / (gpus * 1e12 * sharded.figure.published)
 traffic = 3 * 2 * gpt.parameters  # bytes: parameters twice, gradients once
-print(f"into each server {traffic / 1e9:,.0f} GB in {slowest:.0f} s;", end=" ")
-print(f"its links need {traffic * cluster.between.seconds_per_byte:.1f} s for that")
+print(f"into each server {traffic / 1e9:,.0f} GB in {slowest:.0f} s")
+print(f"its links need {traffic * cluster.between.seconds_per_byte:.1f} s for them")
 
 # %% [markdown] tags=["slide-takeaway"]
 # Next to nothing. With 384 GPUs computing alone takes nearly as long, as the split shows, and hides most of the
