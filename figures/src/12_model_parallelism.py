@@ -212,7 +212,7 @@ def attention_heads(folder: Path) -> None:
         arrow(axes, (start, middle), (start + 0.26, middle))
     for x, sign in ((1.125, "×"), (5, "×"), (6.1, "=")):
         label(axes, (x, middle), sign, fontsize=12)
-    texts = (1.7, 0.3, "by columns"), (3.1, 0.3, "no message"), (5.55, 1.35, "by rows")
+    texts = (1.7, 0.3, "by columns"), (3.1, 1.0, "no message"), (5.55, 1.35, "by rows")
     for x, y, text in (*texts, (6.65, 1.35, "all-reduce of\ntwo partial sums")):
         label(axes, (x, y), text, fontsize=8, fontweight="bold")
     _legend(axes, (3.6, 4.95, 6.2), 0.17)
@@ -265,7 +265,7 @@ def spatial_split(folder: Path) -> None:
     """An image in four tiles, and the border of each that comes from its neighbours."""
     figure, axes = canvas(7.2, 3.6)
     size = TILES * TILE * PIXEL
-    label(axes, (0.3, 3.4), "image of 8 × 8 pixels, one tile a rank", ha="left", fontweight="bold")
+    label(axes, (0.3, 3.4), "image of 8 × 8 pixels, one tile per rank", ha="left", fontweight="bold")
     for (line, column), owner in np.ndenumerate(owners()):
         _cell(axes, (0.3 + column * PIXEL, 2.5 - (line + 1) * PIXEL), "", int(owner), PIXEL)
     for rank in range(TILES**2):

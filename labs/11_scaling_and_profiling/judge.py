@@ -30,8 +30,8 @@ class Epoch(NamedTuple):
     seconds_on_one: float
 
 
-PUBLISHED = Epoch(60_000, 2048, 8, given.PRINTED_SECONDS, 8 * given.PUBLISHED[2].efficiency * given.PRINTED_SECONDS)
-"""The one published line whose time is known; that of one GPU follows from what is claimed."""
+PUBLISHED = Epoch(60_000, 2048, 8, *(round(60_000 / given.IMAGES_PER_SECOND[gpus], 4) for gpus in (8, 1)))
+"""The published run on 8 V100; the times follow from its images/s, which take every epoch for all images."""
 
 
 def processed(images: int, batch: int, gpus: int) -> int:
@@ -87,7 +87,7 @@ ROUNDED_UP = "a batch that is not full is dropped."
 PART_OF_STEP = "no step is taken in part. Which whole number is it?"
 OWN_BATCH = "in a step each GPU takes a batch of its own."
 ZERO = "no step was taken, so this is 0; only the efficiency has no value."
-EMPTY_LOOP = "no step was taken, so what was timed is an empty loop. How efficient is that?"
+EMPTY_LOOP = "no step was taken, so no image was processed. How efficient is that?"
 PER_CENT = "a fraction is asked for, not per cent."
 ONE_STEP = "this run takes one step, and a single step has an efficiency."
 
@@ -206,7 +206,7 @@ CORRECTED = ByPrograms(
     after={WITHOUT: [WITH_STEPS]},
     otherwise={
         WITH_STEPS: "that is not right. Write down what one step takes in, and count the steps.",
-        WITHOUT: "how many steps did this run make, and what was timed?",
+        WITHOUT: "how many steps did this run make, and what did it process?",
     },
     praise=lambda cases: (
         "The published claims and what is left of them:\n"

@@ -18,7 +18,7 @@
 # Horovod](09_horovod.ipynb) for ranks and launching.
 #
 # **Questions.**
-# - How many images has a run truly processed?
+# - How many images did a run really process?
 # - Which published efficiencies survive a recount?
 # - What does a checkpoint by rank 0 cost all ranks?
 # - How do weak and strong scaling differ, and can both be predicted?
@@ -94,7 +94,7 @@ images = {}
 for ranks, texts in outputs.items():
     of_ranks = [re.search(r"\[(.*?)\]", text)[1].split() for text in texts]
     images[ranks] = np.array(of_ranks, int).sum(axis=0)  # by epoch
-    for epoch, counted in enumerate(images[ranks]):
+    for epoch, counted in enumerate(images[ranks][:2]):
         more = f"5,000 would be {5000 / counted - 1:.0%} too many"
         print(f"{ranks} rank{'s' * (ranks > 1)}, epoch {epoch}: {counted:,} images; {more}")
 
@@ -107,40 +107,38 @@ for ranks, texts in outputs.items():
 # ## 2. A published table, audited
 #
 # A lab of NVIDIA and OpenHackathons trains on 60,000 images with 1, 2, 4 and 8 GPUs. Its callback divides 60,000 by the
-# time of an epoch, while its scripts take `60000 // (batch * size)` steps. So its efficiency is too high; multiply it
-# by the share of the images that $p$ GPUs processed, and divide by the share that one GPU processed.
+# time of an epoch, while its script takes `60000 // (batch * size)` steps. So its images/s are too high; multiply them
+# by the share of the images that were processed, for $p$ GPUs and for one.
 #
-# **Predict.** The batch of each A100 is 8192. Which efficiency is left of the 86 % claimed for 8 GPUs?
+# **Predict.** The batch of each A100 is 8192. What is left of the 86 % claimed for 8 A100?
 
 # %% tags=["slide-output"]
-claims = {
-    ("V100", 2048): {2: 0.88, 4: 0.88, 8: 0.86},
-    ("A100", 8192): {2: 0.77, 4: 0.60, 8: 0.86},
+lab_table = {  # GPU and its batch, images/s of one; for 2, 4, 8: images/s and efficiency
+    ("V100", 2048, 71_149): {2: (125_206, 0.88), 4: (253_439, 0.88), 8: (489_929, 0.86)},
+    ("A100", 8192, 109_642): {2: (168_561, 0.77), 4: (262_557, 0.60), 8: (None, 0.86)},
 }
 
 
 def images_in(batch, gpus):
-    """Images that an epoch of that lab's scripts processes."""
+    """Images that an epoch of that lab's script processes."""
     return 60_000 // (batch * gpus) * batch * gpus
 
 
-print("GPUs            steps    images   claimed      true")
-for (gpu, batch), claimed in claims.items():
-    for gpus, efficiency in claimed.items():
-        true = efficiency * images_in(batch, gpus) / images_in(batch, 1)
-        steps, corrected = 60_000 // (batch * gpus), f"{true:.0%}" if true else "undefined"
-        row = f"{gpus} {gpu}, {batch}  {steps:6}    {images_in(batch, gpus):6,}"
-        print(f"{row}      {efficiency:.0%} {corrected:>9}")
-seconds = 0.12322497367858887  # of the last epoch on 8 V100, as the lab's output has it
-printed, processed = 60_000 / seconds, images_in(2048, 8) / seconds
-print(f"8 V100: {printed:,.0f} images/s printed, {processed:,.0f} processed")
-lecture = 213_891 / (8 * 67_000)
-print(f"a lecture: 213,891 images/s on 8 V100, 67,000 on one, so {lecture:.0%} efficiency")
+print("GPUs          steps  images  images/s  claimed       true")
+for (gpu, batch, one), of_gpus in lab_table.items():
+    for gpus, (rate, claimed) in of_gpus.items():
+        counted, true = images_in(batch, gpus), "undefined"
+        if rate:
+            true = f"{rate / gpus / one * counted / images_in(batch, 1):.0%}"
+        row = f"{gpus} {gpu}, {batch} {60_000 // (batch * gpus):5} {counted:7}"
+        print(f"{row} {rate or '-':>9} {claimed:8.0%} {true:>10}")
+print("MirroredStrategy on 8 V100: 213,891 images/s; Horovod on one: 67,000")
+print(f"their quotient by GPU: {213_891 / (8 * 67_000):.0%}")
 
 # %% [markdown] tags=["slide-takeaway"]
-# With 8 A100 an epoch has **no step at all**. What was timed is an empty loop; "about 86 %" means nothing. The claims
-# are rounded, so each result is good to about one percentage point. The last line compares *different programs*, so no
-# count makes it an efficiency.
+# With 8 A100 an epoch has **no step at all**. Keras' `fit` raises an error then, the lab's table has a dash for the
+# images/s, and "~86 %" was never measured. The last line divides rates of *different programs*, so no count makes it an
+# efficiency.
 #
 # **Question.** A run takes `steps_per_epoch = images // (batch * size)` steps. When may you divide the size of the data
 # set by the time of an epoch?
@@ -167,7 +165,7 @@ print(f"a lecture: 213,891 images/s on 8 V100, 67,000 on one, so {lecture:.0%} e
 #
 # Argonne's Horovod tutorial trains a CNN on MNIST with 1, 2, 4 and 8 GPUs, on nearly the same images per epoch
 # (`60000 // size // 512` steps), in 30.43, 24.19, 19.81 and 17.90 s. The **serial share** $s / (s + w)$ comes from a
-# fit, or from each time alone. Karp and Flatt (1990) look whether it grows with $p$: a fixed part does not grow, the
+# fit, or from each time alone. Karp and Flatt (1990) check whether it grows with $p$: a fixed part does not grow, the
 # cost of communication does.
 
 # %% tags=["slide-output"]
@@ -185,14 +183,12 @@ for timed in (31, 49):
     print(f"{row}, {divided / timed:.2f} s divided")
 
 # %% [markdown] tags=["slide-takeaway", "slide-text", "slide-predict"]
-# The share does not grow, so it is not the network: half of the time is *fixed*. Is it the start of Python and
-# TensorFlow? No. The published program imports, loads the data and trains a whole epoch before its clock starts. In its
-# log that epoch takes 8 s, the first timed one 1 s, the others less. So nearly all of $s$ is a cost *per epoch*, of 31
-# epochs (the script's default) or 49 (the log). It stays in an hour's run.
+# The share does not grow, so it is not the network: half of the time is *fixed*. Nor is it the
+# start of TensorFlow: the published program trains a whole epoch before its clock starts. So nearly all of $s$ is a
+# cost *per epoch*, of 31 epochs (the script's default) or 49 (the log). It stays in an hour's run.
 #
 # What is it? The tutorial does not say. *We infer it* from the program: rank 0 has a callback `ModelCheckpoint`, which
-# saves the whole model after each epoch. Beginning and ending an epoch costs time too. The second `fit` of `minimal.py`
-# has the same callback.
+# saves the whole model after each epoch. The second `fit` of `minimal.py` has the same callback.
 #
 # **Predict.** Rank 1 saves nothing. How long are its epochs?
 
@@ -211,16 +207,17 @@ more = {ranks: epoch["saving", ranks] - epoch["plain", ranks] for ranks in (1, 2
 print(f"added by saving  {more[1][0]:7.2f} s {more[2][0]:11.2f} s {more[2][1]:6.2f} s")
 
 # %% [markdown] tags=["slide-takeaway"]
-# Rank 1 saves nothing, and its epochs become longer too: it waits in the first all-reduce of the next epoch. On a quiet
-# machine a second rank shortens the steps, but not what saving adds, so the speed-up falls. **A checkpoint by rank 0 in
-# every epoch is Amdahl's serial part.** Save less often, in the background, or let each rank save its part ([chapter
-# 13](13_fault_tolerance.ipynb)). How much of a large job a small serial part costs, the slider shows:
+# Rank 1 saves nothing, and its epochs become longer too: it waits in the first all-reduce of the next epoch. A second
+# rank halves the steps of an epoch, but takes nothing off the saving of rank 0, so the speed-up falls. (A plain
+# speed-up above 2, or a save that changes with the ranks, is noise.) **A checkpoint by rank 0 in every epoch is
+# Amdahl's serial part.** Save less often, in the background, or let each rank save its part ([chapter
+# 13](13_fault_tolerance.ipynb)). The slider shows what a small serial part costs a large job:
 
 # %%
 draw.calculator("amdahl")
 
 # %% [markdown]
-# Three rules follow. Measure steps, not programs; leave a **warm-up** out; give the **median** of several blocks.
+# Three rules for measuring. Time steps, not programs; leave out a **warm-up**; give the **median** of several blocks.
 #
 # **Question.** A job with a serial share of 10 % of one rank's time runs on 64 ranks. What is its speed-up?
 #
@@ -242,7 +239,7 @@ draw.calculator("amdahl")
 # - **Strong scaling:** the total work is fixed, so each of $p$ ranks gets $1/p$ of the batch. Ideal: $T_p = T_1 / p$.
 # - **Weak scaling:** the work of each rank is fixed, so the batch grows with $p$. Ideal: $T_p = T_1$.
 #
-# A good efficiency in weak scaling is **90 %**, which Horovod's benchmarks report for Inception V3 on 512 GPUs.
+# Horovod's benchmarks report an efficiency of **90 %** in weak scaling, for Inception V3 on 512 GPUs: a good one.
 #
 # `scaling.py` times this step, with 64 images per rank (weak) and 64 in all (strong). Its network has two dense layers
 # of 1,024 units: many weights and little work, so the all-reduce cannot hide. Each rank has one core and one thread.
@@ -275,10 +272,10 @@ print(f"1/β = {fit.bandwidth / 1e9:.2f} GB/s; {cores} cores")
 sizes = np.array(sorted(measured))
 sharing = np.maximum(1, sizes / cores)
 exchange = fit.seconds(costs.all_reduce("ring", sizes, gradient["dense"])) * (sizes > 1)
-serial = np.median(measured[1]["weak"])
-print("        ranks  ms a step  predicted   images/s  efficiency")
+print("        ranks  ms / step  predicted   images/s  efficiency")
 for kind, divided in (("weak", 1), ("strong", sizes)):
     seconds = np.array([np.median(measured[p][kind]) for p in sizes])
+    serial = seconds[0]  # sizes are sorted: one rank
     predicted = serial * sharing / divided + exchange
     rate = batch * sizes / divided / seconds
     for place in np.flatnonzero(sizes <= max(2, cores)):
@@ -292,15 +289,16 @@ for kind, divided in (("weak", 1), ("strong", sizes)):
 
 # %% [markdown] tags=["slide-takeaway"]
 # **Weak** scaling pays one all-reduce per step. **Strong** scaling pays the same, and has only $1/p$ of the computing
-# to set against it. More ranks than cores share them: the machine is **oversubscribed**, and its efficiency is at most
-# cores / ranks.
+# to set against it. Its step is longer than predicted, since not all computing is divided: each rank updates all
+# weights, however few its images. More ranks than cores share them: the machine is **oversubscribed**, with an
+# efficiency of at most cores / ranks.
 #
-# Why not 100 % on two ranks? One measurement separates two suspects: both ranks do the step *apart*, without the
+# Why not 100 % on two ranks? We also let both ranks do the step *apart*, without the
 # all-reduce. If they are slower than one rank alone, they compete for memory, cache or clock rate. The rest is the
 # all-reduce. We compare two networks with similar computing and very different gradients.
 
 # %% tags=["varies"]
-print("ms a step  one rank  apart  together  efficiency  all-reduce alone  exposed  gradient")
+print("ms / step  one rank  apart  together  efficiency  all-reduce alone  exposed  gradient")
 for network, blocks in measured[2]["turns"].items():
     single, apart, together = 1e3 * np.array(blocks)  # ms, by block
     alone = 1e3 * fit.seconds(costs.all_reduce("ring", 2, gradient[network]))
@@ -311,9 +309,10 @@ for network, blocks in measured[2]["turns"].items():
     print(f"{row}{np.median(together - apart):9.1f}  {gradient[network]:,} bytes")
 
 # %% [markdown]
-# *Exposed* is what the all-reduce adds to the step. It is less than the all-reduce alone where gradients travel while
-# others are computed, and more where the gradient comes in pieces that wait for their turn (section 6). A larger
-# batch dilutes it: computing grows, and the gradient does not. On a cluster, bind each rank to its cores (`mpirun
+# (Compare within a row, whose three runs take turns; the machine's speed changes between tables.) *Exposed* is what the
+# all-reduce adds to the step. It is less than the all-reduce alone where gradients travel while others are computed,
+# and more where the gradient comes in pieces that wait for their turn (section 6). On a cluster, bind each rank to its
+# cores (`mpirun
 # --bind-to core`, `srun --cpu-bind=cores`).
 #
 # **Question.** 4 ranks on 4 cores; TensorFlow in each rank has its default, one thread per core. What happens?
@@ -338,16 +337,18 @@ for network, blocks in measured[2]["turns"].items():
 # backward pass, 2 for its own gradient and 2 for its input's.
 #
 # Take A100 GPUs ($C$ = 312 TFLOP/s) with 300 GB/s inside a host, and 200 GB/s from each host of 8 GPUs to the others.
-# The layers are GPT-3's, $h$ = 12,288 wide, with 2 bytes per number.
+# (Gradients are first summed inside a host and use all of it; activations of one GPU use an eighth.) The layers are
+# GPT-3's, $h$ = 12,288 wide, with 2 bytes per number.
 #
-# **Predict.** The table has the ratio communication / computing. Which scheme gains nothing from a larger batch?
+# **Predict.** The table has the ratio communication / computing. For which two
+# schemes does a larger batch not change it?
 
 # %% tags=["slide-output"]
 machine, width, tokens = costs.HARDWARE["dgx-a100"], 12_288, np.array([1024, 8192])
 inside, between = machine.inside.seconds_per_byte, machine.between.seconds_per_byte
 print("tokens per GPU           1,024  8,192")
 ways = [("inside a host", 8, inside, inside)]
-ways += [("between 128 hosts", 128, between, 8 * between)]  # 8 GPUs share a gradient
+ways += [("between 128 hosts", 128, between, 8 * between)]  # one GPU has an eighth
 for where, ranks, gradients, activations in ways:
     print(where)
     reduced = costs.all_reduce("ring", ranks, 2).seconds(0, gradients)  # of one weight
@@ -370,16 +371,17 @@ for where, ranks, gradients, activations in ways:
 # |---|---|---|
 # | data parallel | tokens per GPU and *step* $> bC / 2W$ | a larger batch has more computing |
 # | ZeRO-3, FSDP | tokens per GPU and *micro-batch* $> bC / 2W$ | weights travel for each micro-batch |
-# | tensor, $t$ GPUs | $t - 1 < 6hW / bC$ | the batch cancels |
+# | tensor, $t$ GPUs | $t - 1 < 6hW / bC$, in pieces only | the batch cancels; each layer waits for its sum |
 # | pipeline, $p$ stages | micro-batches $\ge 9(p-1)$ | hardly any bytes, but a bubble: here 10 % |
 #
 # So tensor parallelism stays inside a host ([chapter 12](12_model_parallelism.ipynb)). $C$ is a peak; a real device
-# computes at half of it, and hides twice as much. *How to Scale Your Model* derives these conditions.
+# computes at half of it, and hides twice as much.
 
 # %% [markdown]
-# **Algorithm bandwidth** is $n/t$: what a user sees. It falls with more ranks although no link is slower. So NCCL's
-# tests report the **bus bandwidth**, $\frac{n}{t} \cdot \frac{2(p-1)}{p}$ for an all-reduce. For a perfect ring and a
-# large array it is the speed of a link, whatever $p$.
+# What is $W$ on your cluster? Measure it. **Algorithm bandwidth** is $n/t$ for an array of $n$ bytes: what a user sees.
+# It falls with more ranks although no link is slower. So NCCL's tests report the **bus bandwidth**,
+# $\frac{n}{t} \cdot \frac{2(p-1)}{p}$ for an all-reduce. For a perfect ring and a large array it is the speed of a
+# link, whatever $p$.
 #
 # **Question.** On 2 ranks you measure a bus bandwidth of 8 GB/s, on 8 ranks an algorithm bandwidth of 4 GB/s. Are the
 # links slower with 8?
@@ -397,7 +399,8 @@ for where, ranks, gradients, activations in ways:
 # </details>
 #
 # With published $\alpha$, $\beta$ and computing times the same formulas predict other people's clusters. Four of the
-# rows below are those most often quoted; two are our worst, each on another machine.
+# rows below are those most often quoted; two are our worst, each on another machine ("blind": computed after all
+# assumptions were fixed).
 
 # %%
 comparisons = costs.efficiencies.compare()
@@ -412,8 +415,7 @@ for row in misses:
 
 # %% [markdown]
 # The first four are no proof: some assumptions were chosen with them in view. The [sources](../docs/sources.md) list
-# all rows; `distlab predict --published` explains them. At the far end is climate science: Kurth et al. (2018) trained
-# DeepLabv3+ with Horovod on 27,360 V100 at 90.7 % efficiency.
+# all rows; `distlab predict --published` explains them.
 
 # %% [markdown]
 # ## 6. The timeline: overlap, buckets and the exposed tail
@@ -422,9 +424,8 @@ for row in misses:
 # and all-reduces it while the backward pass goes on ([chapter 06](06_collectives_and_ring_all_reduce.ipynb)). Nothing
 # hides the last bucket: the **exposed tail**.
 #
-# ![Three timelines of a backward pass and its all-reduces: one all-reduce at the end takes longest, one for each
-# gradient is delayed by latency, buckets of four gradients end shortly after the backward
-# pass](../figures/06_overlap.svg)
+# ![Three timelines: one all-reduce at the end takes longest, one for each gradient is delayed by latency, buckets end
+# shortly after the backward pass](../figures/06_overlap.svg)
 
 # %% [markdown]
 # With `HOROVOD_TIMELINE` rank 0 records each gradient: **negotiated** until all ranks have it, **queued**, copied into
@@ -466,16 +467,17 @@ for tensor in shown:
     boxes += [draw.Interval(a, b, part) for part, (a, b) in parts.items() if b - a > least]
     rows[f"{name}, {tensor.nbytes:,} bytes"] = boxes
 figure = draw.busy({"the gradients of one step": list(rows.values())}, list(rows))
-figure.axes[-1].set_xlabel("milliseconds since the first gradient was announced")
+figure.axes[-1].set_xlabel("ms since the first gradient was announced; short boxes widened")
 draw.show(figure, "One step, a row for each gradient: negotiated, queued, communicated.")
 
 # %% tags=["varies"]
 tensors = [tensor for step in every for tensor in step]
 parts = [tensor.parts() for tensor in tensors]
 seconds = {part: sum(of_one[part] for of_one in parts) for part in parts[0]}
+print("mean of a gradient's time; gradients wait at the same time:")
 for part in ("negotiating", "queueing", "copying", "communicating"):
     share = seconds[part] / sum(seconds.values())
-    print(f"{part:14} {1e3 * seconds[part] / len(every):9.1f} ms a step, {share:6.1%}")
+    print(f"{part:14} {1e3 * seconds[part] / len(tensors):9.1f} ms per gradient, {share:6.1%}")
 last = [max(tensor.negotiated for tensor in step) for step in every]
 tail = np.median([max(tensor.end for tensor in step) for step in every] - np.array(last))
 print(f"exposed tail: {1e3 * tail:.1f} ms of {1e3 * np.median(lengths):.1f} ms (medians)")
@@ -483,16 +485,15 @@ late = [tensor.last_rank for tensor in tensors]
 print(f"last to be ready: rank 0 {late.count(0)} times, rank 1 {late.count(1)} times")
 
 # %% [markdown] tags=["slide-takeaway"]
-# Gradients whose boxes begin and end together travel in one bucket. Those of the dense layers come first, and travel
-# while the backward pass of the convolution goes on. Horovod's thread hears of the next gradients only when a bucket
-# has arrived. The last bucket is the exposed tail. Here computing and communicating share a core, so a bucket also
-# **queues** for it; on a GPU it would not.
+# Gradients whose boxes begin and end together travel in one bucket. The largest usually travels while the backward pass
+# of the convolution goes on. Horovod's thread hears of the next gradients only when a bucket has arrived. The last
+# bucket is the exposed tail. It is shorter than what section 4 calls exposed: here a bucket **queues** for the core
+# that also computes, so even hidden communication costs computing time.
 #
-# Long **negotiating** is waiting, for the backward pass of this rank or for a slower one. It says *who* is late, not
-# that negotiation is expensive. A rank that is nearly always the last is a straggler ([chapter
-# 13](13_fault_tolerance.ipynb)).
+# Long **negotiating** is waiting: for the backward pass, for a slower rank, or for Horovod's thread while a bucket
+# travels. A rank that is nearly always the last is a straggler ([chapter 13](13_fault_tolerance.ipynb)).
 #
-# To browse it, drop `timeline.json` on `ui.perfetto.dev`; nothing is uploaded.
+# To browse it, drop `timeline.json` on `ui.perfetto.dev`.
 
 # %% [markdown] tags=["slide-predict"]
 # ## 7. What MPI was asked to do
@@ -514,36 +515,33 @@ if problem:
     print(problem)
 
 # %% [markdown]
-# To the byte. `minimal.py` ran under the same library, from its start to its end and with Horovod's cache. These are
-# all of its calls:
+# With a compiler: to the byte. These are all calls of `minimal.py`, under the same library and with Horovod's cache:
 
 # %% tags=["varies", "slide-output"]
 whole = {} if problem else profiling.mpi_profile.read(folder / "whole")
-print(problem or "routine          type                calls  bytes a call   seconds")
+print(problem or "routine          type                calls  bytes per call   seconds")
 for row in whole.get(0, []):
     each = row.bytes / row.calls
-    print(f"{row.routine:16} {row.type:17} {row.calls:7,} {each:13,.0f} {row.seconds:9.3f}")
+    print(f"{row.routine:16} {row.type:17} {row.calls:7,} {each:15,.0f} {row.seconds:9.3f}")
 
 # %% [markdown] tags=["slide-takeaway"]
 # Most calls of `MPI_Allreduce` are of **8 bytes**: in each cycle of a millisecond Horovod's background thread asks
-# whether all ranks have the same tensors ready, and waits for the others. So their seconds are mostly waiting: **time
-# in MPI is not time on the network**.
+# whether all ranks have the same tensors ready, and waits for the others. A message of 8 bytes takes about $\alpha$
+# (section 4), so the rest of their seconds is waiting: **time in MPI is not time on the network**.
 #
-# This explains a table in Argonne's tutorial, where a rank spent 12.8 of 13.9 seconds in `MPI_Allreduce`, in 12,150
-# calls of 8 bytes, as if it did nothing but communicate. The gradients are not in that table at all. They went through
-# NCCL, and **an MPI profile does not show NCCL calls**. Nor does it show what travels *inside* `MPI_Allreduce`
-# ([chapter 06](06_collectives_and_ring_all_reduce.ipynb) has the formula).
+# In a table of Argonne's tutorial a rank spent 12.8 of 13.9 seconds in `MPI_Allreduce`, in 12,150 calls of 8 bytes. The
+# gradients are not in that table. They went through NCCL, and **an MPI profile does not show NCCL calls**.
 
 # %% [markdown]
 # ## 8. What TensorFlow computed
 #
 # `tf.profiler` records each operation. `train.py` wraps one epoch of rank 0 in `tf.profiler.experimental.Profile(…)`;
 # with Keras alone, `tf.keras.callbacks.TensorBoard(folder, profile_batch=(10, 20))` does it for steps 10 to 20, and
-# TensorBoard with `tensorboard-plugin-profile` shows it. We add it up by kind. The dense layers have nearly all of the
-# weights, the convolution few. Do they also take the time?
+# TensorBoard with `tensorboard-plugin-profile` shows it. The dense layers have nearly all of the weights, the
+# convolution few. Do they also take the time?
 
 # %% tags=["varies", "slide-output"]
-PLAIN = {  # parts of TensorFlow's names, and what they are
+PLAIN = {  # parts of TensorFlow's names, the longer first, and what they are
     "Conv2DBackpropFilter": "convolution, backward",
     "Conv2D": "convolution, forward",
     "FusedMatMul": "dense layers, forward",
@@ -560,7 +558,7 @@ for operation in trained["operations"]:
             break
 top = dict(sorted(busiest.items(), key=lambda pair: -pair[1]))
 described = ", ".join(f"{name} {ms:.1f}" for name, ms in top.items())
-draw.show(draw.bars(top, "ms a step, on rank 0", "{:.1f}"), f"Time of operations: {described}")
+draw.show(draw.bars(top, "ms per step, rank 0", "{:.1f}"), f"Time of operations: {described}")
 weights = {layer.name: layer.parameters for layer in costs.MODELS["cnn"].layers}
 share = weights["convolution"] / sum(weights.values())
 print(f"the convolution has {share:.1%} of the parameters, the dense layers {1 - share:.1%}")
@@ -571,8 +569,9 @@ print(f"the convolution has {share:.1%} of the parameters, the dense layers {1 -
 # own benchmark.
 #
 # On GPUs `NCCL_DEBUG=INFO` prints NCCL's rings and links, nccl-tests measures its bus bandwidth, and `nsys profile
-# --trace=cuda,nvtx` shows its kernels next to those that compute. `record_gpu.py`, among this chapter's programs,
-# records speed, idle time and bandwidth of your GPUs with PyTorch. The course has not run on a GPU yet.
+# --trace=cuda,nvtx` shows its kernels next to those that compute: look for gaps between kernels (input), and NCCL
+# kernels with nothing beside them (the tail). `record_gpu.py` records speed, idle time and bandwidth of your GPUs with
+# PyTorch. The course has not run on a GPU yet.
 #
 # **Question.** The profile says that 30 % of the time is spent in `MPI_Allreduce`. What do you do first?
 #
@@ -604,7 +603,7 @@ quizzes.ask("11")
 # - What one rank does while the others wait, such as a checkpoint in every epoch, is Amdahl's serial part.
 # - Weak and strong scaling pay the same all-reduce.
 # - Larger batches hide the communication of data parallelism and FSDP, not that of tensor parallelism.
-# - Negotiating is waiting; only the exposed tail costs time.
+# - Negotiating is waiting; where communication does not take cores from computing, only the exposed tail costs time.
 # - Time in MPI is not time on the network, and an MPI profile does not show NCCL.
 #
 # **Next.** [Lab 11](../labs/11_scaling_and_profiling/lab.ipynb), [12 model parallelism](12_model_parallelism.ipynb).
@@ -612,13 +611,12 @@ quizzes.ask("11")
 # **Sources.**
 # - [Amdahl](https://doi.org/10.1145/1465482.1465560) (1967), [Karp and Flatt](https://doi.org/10.1145/78607.78614)
 #   (1990).
-# - OpenHackathons, [Distributed deep learning](https://github.com/openhackathons-org/gpubootcamp), notebook 3.
+# - OpenHackathons, [Distributed deep learning](https://github.com/openhackathons-org/gpubootcamp), notebook 1.
 # - Argonne,
 #   [tutorial](https://github.com/argonne-lcf/ALCF_Hands_on_HPC_Workshop/blob/5b4beb1902b80dfe10a6a6b7a62e768b2814782d/learningFrameworks/distributedDeepLearning/README.md)
 #   and
 #   [program](https://github.com/argonne-lcf/ALCF_Hands_on_HPC_Workshop/blob/191fca90acaa43b9528f46d25f6b1e1cc0583ccc/learningFrameworks/distributedDeepLearning/Horovod/keras_cnn_concise_hvd.py).
 # - Austin et al. (2025), [How to Scale Your Model](https://jax-ml.github.io/scaling-book/training/).
-# - Kurth et al. (2018), [Exascale deep learning](https://arxiv.org/abs/1810.01993).
 # - Horovod: [benchmarks](https://horovod.readthedocs.io/en/stable/benchmarks_include.html),
 #   [timeline](https://horovod.readthedocs.io/en/stable/timeline_include.html).
 # - NVIDIA, [bus bandwidth](https://github.com/NVIDIA/nccl-tests/blob/master/doc/PERFORMANCE.md).

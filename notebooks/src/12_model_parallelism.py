@@ -23,7 +23,7 @@
 # - What does it cost not to keep activations?
 # - Which split does a model of 175 billion parameters need?
 #
-# **Hardware.** Two processor cores, as up to eight logical devices. GPUs are used where there are enough.
+# **Hardware.** Two CPU cores, as up to eight logical devices. GPUs are used where there are enough.
 
 # %% tags=["parameters"]
 dataset = "digits"  # digits, mnist or fashion_mnist
@@ -33,7 +33,6 @@ workers = 4  # ranks in sections 4 and 5, at least 2
 # %% jupyter={"source_hidden": true}
 import distlab  # first: it selects tf-keras
 
-import argparse
 import itertools
 import weakref
 from pathlib import Path
@@ -56,8 +55,8 @@ quiet = {"echo": False, "start_seconds": 300}
 # %% [markdown] tags=["slide-table"]
 # ## 1. Why split a model, and where?
 #
-# GPT-3 has 175 billion parameters. Training takes 16 bytes for each (section 5), so 2.8 TB, and a large GPU has 80 GB.
-# Data parallelism does not help, since every device has the whole model. Something else must be divided:
+# GPT-3 has 175 billion parameters. Training takes 16 bytes for each (section 5), so 2.8 TB, and the A100 of section 6
+# has 80 GB. Data parallelism does not help, since every device has the whole model. Something else must be divided:
 #
 # | split | a device has | what is sent in each step |
 # |---|---|---|
@@ -67,7 +66,7 @@ quiet = {"echo": False, "start_seconds": 300}
 # | **by parts of the input** (spatial) | the whole model, a part of each image | borders |
 # | **states** (ZeRO, FSDP) | a share of everything, a part of the batch | gradients and parameters |
 #
-# Each split must compute the same as the undivided model, and every section measures that.
+# Each split must compute the same as the undivided model; sections 2 to 5 measure that.
 
 # %% [markdown]
 # ## 2. Inside a layer
@@ -159,7 +158,7 @@ checks.assert_equal([both], [by_images / largest], "gradients")
 
 # %% [markdown] tags=["slide-takeaway", "slide-picture"]
 # No: it is a sum over all hidden units, and a device has five. So the backward pass has **a second all-reduce**, as
-# large as the input (Shoeybi et al., 2019).
+# large as the block's input (Shoeybi et al., 2019).
 #
 # Attention is split in the same way. A **head** is some columns of the matrices for queries, keys and values, and some
 # rows of the output matrix:
@@ -188,7 +187,7 @@ checks.assert_equal([both], [by_images / largest], "gradients")
 # %%
 tensor_split = PROGRAMS / "tensor_split.py"
 text = tensor_split.read_text()
-print(text[text.index("SPLITS = {") : text.index("def parse")])
+print(text[text.index("SPLITS = {") : text.index("def parse")].rstrip())
 programs.show(tensor_split, "step")
 
 # %% [markdown]
@@ -204,12 +203,14 @@ print(f"{'split':16}{'data × model':>14}   first and second weights on one devi
 for run in split["runs"]:
     shapes = ", ".join(f"{high} × {wide}" for high, wide in run["shapes"]["weights"])
     print(f"{run['split']:16}{run['data']:>10} × {run['model']}   {shapes}")
+print(f"numbers between the layers: 0 by column, row; {64 * 80:,} by column, column")
 differences = [run["difference"] for run in split["runs"]]
 checks.assert_equal(differences, [0.0] * len(differences), "weights")
 
 # %% [markdown]
-# Column, column: a device needs all hidden units, so an **all-gather** of 64 × 80 numbers comes between the layers,
-# instead of an all-reduce of 64 × 16 after them. Hence the rule: first by columns, then by rows. **Data × model** is
+# Column, column: a device needs all hidden units, so an **all-gather** of 64 × 80 numbers comes between the layers. The
+# loss needs all 16 outputs, so the devices also communicate after them. Hence the rule: first by columns, then by rows.
+# **Data × model** is
 # both at once: each row of the mesh has the whole model, and gradients are all-reduced between the rows.
 #
 # **Question.** 8,000 hidden units instead of 80. How much more is sent with "column, row"?
@@ -252,7 +253,7 @@ print(output, source, sep="\n\n")
 # `parallelize_module` cuts columns and rows, and `fully_shard` divides what is left among the data-parallel ranks
 # (section 5). PyTorch stores weights transposed, so a column is a row here. Its tensors on a mesh are called `DTensor`,
 # too. In **JAX** the layout is `NamedSharding(mesh, PartitionSpec(None, "model"))`, and the compiler inserts the
-# collectives.
+# collectives ([chapter 14](14_other_frameworks.ipynb)).
 
 # %% [markdown] tags=["slide-picture"]
 # ## 3. By layers: a pipeline
@@ -280,15 +281,14 @@ programs.show(stages_program, "forward", "backward")
 # last stage keep at most?
 
 # %%
-options = argparse.Namespace(dataset=dataset, steps=10)
-undivided = staged.train(options, staged.make_stages(1, names), "gpipe", 1)
+undivided = staged.train(dataset, 10, staged.make_stages(1, names), "gpipe", 1)
 differences = []
 for count, schedule in ((2, "gpipe"), (2, "1f1b"), (4, "gpipe"), (4, "1f1b")):
     stages = staged.make_stages(count, names)
-    weights = staged.train(options, stages, schedule, micro_batches=8)
+    weights = staged.train(dataset, 10, stages, schedule, micro_batches=8)
     differences.append(checks.largest_difference(weights, undivided))
     tapes = [stage.most_tapes for stage in stages]
-    print(f"{count} stages, {schedule:5}: tapes kept at most, by stage: {tapes}")
+    print(f"{count} stages, {schedule}: tapes kept at most, by stage: {tapes}")
 checks.assert_equal(differences, [0.0] * len(differences), "weights")
 
 # %% jupyter={"source_hidden": true} tags=["slide-output"]
@@ -309,8 +309,8 @@ draw.show(draw.pipeline_schedules(timings), text + "interleaved 1F1B is shorter.
 #
 # (Huang et al., 2019; Narayanan et al., 2021). No order avoids it as long as a backward pass is one piece. **Zero
 # bubble** schedules (Qi et al., 2024) split it: another stage waits only for the gradient of the inputs, and that of
-# the weights fills the gaps. **DualPipe** (DeepSeek-AI, 2024) splits it too, and feeds micro-batches in at both ends of
-# the pipeline.
+# the weights fills the gaps, for more memory. **DualPipe** (DeepSeek-AI, 2024) also feeds micro-batches in at both
+# ends, for two copies of the parameters.
 
 # %%
 draw.calculator("pipeline")
@@ -331,7 +331,8 @@ for message in (0.0, 0.1, 0.3):
     print()
 
 # %% [markdown] tags=["slide-predict"]
-# Messages of a tenth of a forward pass already cancel the gain here.
+# With $v$ chunks a micro-batch waits for $v$ times as many messages. At a tenth of a forward pass they cancel the gain
+# of two chunks, and four are slower than plain 1F1B.
 #
 # **Question.** Four stages. What do eight micro-batches instead of four do to the time?
 #
@@ -358,34 +359,34 @@ for message in (0.0, 0.1, 0.3):
 # %% tags=["slide-output"]
 start = tf.random.stateless_normal((8, 64, 64), seed=(5, 6), stddev=0.18)
 layers = [tf.Variable(weights) for weights in start]
-passes, gradients = [], {}
+layer_outputs, gradients = [], {}
 
 
-def two_layers(number):
+def two_layers(number, is_recomputed):
     def block(inputs):
         for weights in layers[number : number + 2]:
             inputs = tf.nn.relu(inputs @ weights)
-            passes.append(weakref.ref(inputs))  # to see whether it is still in memory
+            layer_outputs.append(weakref.ref(inputs))  # to see whether it is still in memory
         return inputs
 
     return tf.recompute_grad(block) if is_recomputed else block
 
 
 for is_recomputed in (False, True):
-    passes.clear()
+    layer_outputs.clear()
     with tf.GradientTape() as tape:
         outputs = images
         for number in range(0, 8, 2):
-            outputs = two_layers(number)(outputs)
+            outputs = two_layers(number, is_recomputed)(outputs)
         loss = loss_of(outputs[:, :10])
-    kept = sum(output() is not None for output in passes)
+    kept = sum(output() is not None for output in layer_outputs)
     gradients[is_recomputed] = tape.gradient(loss, layers)
     name = "recomputed" if is_recomputed else "plain"
-    print(f"{name:11}{kept} outputs kept, {len(passes):2} forward passes of a layer")
+    print(f"{name:11}{kept} outputs kept, {len(layer_outputs):2} forward passes of a layer")
 checks.assert_equal(gradients[True], gradients[False], "gradients")
 
 # %% [markdown] tags=["slide-takeaway"]
-# The gradients are the same, half of the outputs are kept, and every layer runs forward twice: by formula
+# The gradients are the same, one output per block is kept (here half), and every layer runs forward twice: by formula
 # $(1 + 1 + 2)/(1 + 2)$, **4/3** of the work. Large models pay it (section 6), or recompute only *selected* operations
 # that are large but cheap, such as the attention weights (Korthikanti et al., 2022).
 
@@ -458,7 +459,8 @@ print(f"without the exchange {np.mean(wrong):.1%} of the pixels are wrong")
 #
 # In data parallelism every rank stores *all* parameters, gradients and optimizer states. With Adam in mixed precision a
 # parameter needs 2 bytes for its value, 2 for its gradient, and 12 in the optimizer: 4 each for a copy in single
-# precision, momentum and variance. **ZeRO** (Rajbhandari et al., 2020) divides them among the $N$ ranks:
+# precision (small updates vanish in 2 bytes), momentum and variance. **ZeRO** (Rajbhandari et al., 2020) divides them
+# among the $N$ ranks:
 #
 # | stage | divided | bytes per parameter |
 # |---|---|---|
@@ -466,11 +468,10 @@ print(f"without the exchange {np.mean(wrong):.1%} of the pixels are wrong")
 # | 1 | optimizer states | $2 + 2 + 12/N$ |
 # | 2 | gradients, too | $2 + (2 + 12)/N$ |
 # | 3 | parameters, too (PyTorch calls it FSDP) | $(2 + 2 + 12)/N$ |
-
 #
 # An all-reduce is a reduce-scatter and an all-gather. Between the two each rank has *its share* of the summed gradient,
-# enough to update its share of the parameters, since Adam works element by element. Below the picture are the lines in
-# which the stages differ. (`_mine` cuts out this rank's share.)
+# enough to update its share of the parameters, since Adam works element by element. (Below, `_mine` cuts out this
+# rank's share.)
 
 # %% jupyter={"source_hidden": true} tags=["slide-output"]
 figure, axes = plt.subplots(figsize=(7.2, 2.4))
@@ -478,20 +479,19 @@ states = {"parameters": (2, 3), "gradients": (2, 2), "optimizer": (12, 1)}
 left = np.zeros(4)
 for number, (state, (size, divided_from)) in enumerate(states.items()):
     width = [7.5 * size / (64 if stage >= divided_from else 1) for stage in zero.STAGES]
-    hatch = {"hatch": draw.HATCHES[number], "edgecolor": "white"}
+    hatch = {"hatch": draw.HATCHES[number], "edgecolor": "white", "linewidth": 0}
     axes.barh(list(zero.STAGES), width, left=left, label=state, **hatch)
     left += width
 for stage, size in enumerate(left):
     axes.text(size + 1, stage, f"{size:.1f} GB", va="center")
-axes.set_yticks(list(zero.STAGES), ["none", "ZeRO 1", "ZeRO 2", "ZeRO 3"])
+axes.set_yticks(list(zero.STAGES), ["ZeRO 0", "ZeRO 1", "ZeRO 2", "ZeRO 3"])
 axes.invert_yaxis()
 axes.set(xlabel="GB on each of 64 devices, for 7.5 billion parameters", xlim=(0, 140))
 figure.legend(loc="outside upper center", ncols=3)
-text = "Bars of model states per device: 120 GB without ZeRO, "
-draw.show(figure, text + "31.4 with stage 1, 16.6 with 2, 1.9 with 3.")
+draw.show(figure, f"GB of model states per device, ZeRO 0 to 3: {left.round(1)}")
 
 # %%
-programs.show(zero.__file__, "_Replica._reduced", "_Replica._update")
+programs.show(zero.__file__, "_Replica._layer", "_Replica._reduced", "_Replica._update")
 
 # %% [markdown]
 # Stage 3 also gathers each layer before every pass through it, forward and backward. (The program uses double
@@ -500,17 +500,18 @@ programs.show(zero.__file__, "_Replica._reduced", "_Replica._update")
 # **Predict.** How many bytes do stages 1, 2 and 3 send, compared with stage 0?
 
 # %%
-print(f"mpirun -np {ranks} python shard_optimizer.py --dataset {dataset}\n")
+print(f"$ mpirun -np {ranks} python shard_optimizer.py --dataset {dataset}\n")
 shards = PROGRAMS / "shard_optimizer.py"
 result = launch.mpirun(shards, "--dataset", dataset, ranks=ranks, result=True, **quiet).result
 count, double_precision = result["parameters"], zero.BytesPerParameter(8, 8, 16)
-header = f"{'by formula':>14}{'sent':>12}{'by formula':>13}"
-print("bytes  parameters + gradients + optimizer" + header)
+header = "        sum     formula        sent     formula"
+print("bytes  parameters + gradients + optimizer", header)
 for stage, run in result["stages"].items():
-    kept = " + ".join(f"{size:,}" for size in run["bytes_held"][0].values())
-    formula = zero.model_state_bytes(count, ranks, int(stage), double_precision)
-    sent, sent_formula = run["bytes_sent"][0], zero.bytes_sent(8 * count, ranks, int(stage))
-    print(f"ZeRO {stage} {kept:>34}{formula:14,.0f}{sent:12,}{10 * sent_formula:13,.0f}")
+    sizes = run["bytes_held"][0].values()
+    kept = " + ".join(f"{size:,}" for size in sizes)
+    held = zero.model_state_bytes(count, ranks, int(stage), double_precision)
+    sent, formula = run["bytes_sent"][0], zero.bytes_sent(10 * 8 * count, ranks, int(stage))
+    print(f"ZeRO {stage} {kept:>34}{sum(sizes):12,}{held:12,.0f}{sent:12,}{formula:12,.0f}")
 differences = [run["difference"] for run in result["stages"].values()]
 checks.assert_equal(differences, [0.0] * len(differences), "weights")
 
@@ -543,14 +544,15 @@ for model in models:
 # %% [markdown] tags=["slide-predict"]
 # Fitting is one thing, time another. Narayanan et al. trained GPT-175B in two ways, always with 1,536 sequences per
 # step: with tensor 8 × pipeline 12, and with ZeRO 3 alone. The column "formula" is `costs.predict_split`, which adds up
-# the parts of a step. (One number was fitted to this paper's runs: the share of its peak that an A100 reaches.)
+# the parts of a step. (TFLOP/s include the recomputed pass. One number was fitted to these runs: the share of its peak
+# that an A100 reaches.)
 #
 # **Predict.** What does twice the number of GPUs do to the time of a step with ZeRO 3?
 
 # %% tags=["slide-output"]
 gpt, sequences = costs.TRANSFORMERS["gpt-175b"], 1536
-figures = [figure for figure in costs.THROUGHPUTS if figure.what.startswith(gpt.name)]
-rates = costs.compare_figures(figures)  # three runs with a split, three with ZeRO 3
+published = [one for one in costs.THROUGHPUTS if one.what.startswith(gpt.name)]
+rates = costs.compare_figures(published)  # three runs with a split, three with ZeRO 3
 print(f"{'':14}{'tensor × pipeline':22}formula   ZeRO 3 alone")
 for gpus, split, sharded in zip((384, 768, 1536), rates[:3], rates[3:], strict=True):
     row = f"{gpus:6,} GPUs"
@@ -559,15 +561,16 @@ for gpus, split, sharded in zip((384, 768, 1536), rates[:3], rates[3:], strict=T
         row += "" if rate == split.predicted else f"{rate:7.0f} TFLOP/s"
         row += f"{seconds:5.0f} s"
     print(row)
-traffic = 3 * 2 * gpt.parameters / 1e9  # GB: parameters twice, gradients once
-print(f"into each server {traffic:,.0f} GB, in {seconds:.0f} s: {traffic / seconds:.0f} GB/s")
-print(f"its links have 8 × 25 GB/s, enough for {traffic / 200:.1f} s")
+slowest = gpt.training_flops(sequences) / (gpus * 1e12 * sharded.figure.published)
+traffic = 3 * 2 * gpt.parameters  # bytes: parameters twice, gradients once
+print(f"into each server {traffic / 1e9:,.0f} GB in {slowest:.0f} s")
+print(f"its links need {traffic * cluster.between.seconds_per_byte:.1f} s for them")
 
 # %% [markdown] tags=["slide-takeaway"]
-# Nothing: with 768 and with 1,536 GPUs a step takes the same time. That is a **fixed cost**, not congestion that grows:
-# each GPU has one micro-batch, for which every server receives all parameters twice and the gradients once, however
-# many servers there are. Its links could be much faster, and we do not know what limited them. So we predict no
-# time with ZeRO 3.
+# Next to nothing. With 384 GPUs computing alone takes nearly as long, as the split shows, and hides most of the
+# traffic. With 768 and with 1,536 a step takes the same time. That is a **fixed cost**, not congestion that grows: each
+# GPU has one micro-batch, for which every server receives all parameters twice and the gradients once, however many
+# servers there are. Its links could be faster; we do not know what limited them. So we predict no time with ZeRO 3.
 #
 # Now the formula chooses: 512 GPUs, 1,024 sequences per step, splits by powers of two. ZeRO 2 is tried only without a
 # pipeline, whose micro-batches would each need a reduce-scatter.
@@ -589,20 +592,20 @@ def fastest(model, gpus=512, sequences=1024):
     return min(steps, key=lambda step: step.step_seconds)
 
 
-print(f"{'':10}tensor  pipeline  data  ZeRO     step  bubble  TFLOP/s  memory")
+print(f"{'':10}tensor  pipeline  data  ZeRO  micro     step  bubble  TFLOP/s  memory")
 for model in models:
     step = fastest(model)
     split, memory = step.split, (step.state_bytes + step.activation_bytes) / 1e9
-    sizes = f"{split.tensor:6}{split.pipeline:10}{step.data:6}{split.zero:6}"
-    print(f"{model.name:10}{sizes}", end="")
-    print(f"{step.step_seconds:7.1f} s{step.bubble_fraction:8.0%}", end="")
-    print(f"{step.flops_per_device / 1e12:9.0f}{memory:5.0f} GB")
+    print(f"{model.name:10}{split.tensor:6}{split.pipeline:10}{step.data:6}", end="")
+    print(f"{split.zero:6}{split.micro_batch:7}{step.step_seconds:7.1f} s", end="")
+    print(f"{step.bubble_fraction:8.0%}{step.flops_per_device / 1e12:9.0f}{memory:5.0f} GB")
 
 # %% [markdown] tags=["slide-points"]
 # Only the largest of these models gets a pipeline. Small ones need data parallelism alone, with ZeRO 1 when memory runs
 # short. Larger ones need more:
 #
-# 1. **ZeRO 1**, and 2 with few micro-batches: less memory for the same bytes sent.
+# 1. **ZeRO 1**, and 2 with few micro-batches (39 billion: 1,024 sequences for 256 replicas): less memory for the same
+#    bytes sent.
 # 2. **Tensor**, within a server: every layer waits for its all-reduces, so they need the fast links there, NVLink.
 # 3. **Pipeline**, between servers: little traffic, but a bubble; it needs many micro-batches, so large batches.
 # 4. **Data** with all devices that are left.

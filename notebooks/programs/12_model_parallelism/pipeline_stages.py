@@ -137,11 +137,11 @@ def make_stages(count: int, names: Sequence[str]) -> list[Stage]:
     ]
 
 
-def train(options: argparse.Namespace, stages: list[Stage], schedule: str, micro_batches: int) -> list[np.ndarray]:
+def train(dataset: str, steps: int, stages: list[Stage], schedule: str, micro_batches: int) -> list[np.ndarray]:
     """All steps; gives the network's final weights and biases in order."""
-    images, labels = data.load(options.dataset).train
+    images, labels = data.load(dataset).train
     order = in_time(schedule, len(stages), micro_batches)
-    for number in range(options.steps):
+    for number in range(steps):
         taken = np.arange(number * BATCH, (number + 1) * BATCH) % len(images)
         batch = images[taken].reshape(BATCH, -1), labels[taken]
         train_step(stages, order, *(np.array_split(part, micro_batches) for part in batch))
@@ -152,12 +152,12 @@ def main() -> None:
     """Train the undivided network, then by stages; compare and write the result."""
     options = parse()
     names = devices.at_least(max(options.stages))
-    undivided = train(options, make_stages(1, names), "gpipe", 1)
+    undivided = train(options.dataset, options.steps, make_stages(1, names), "gpipe", 1)
     runs = []
     for count in options.stages:
         for schedule in ("gpipe", "1f1b"):
             stages = make_stages(count, names)
-            weights = train(options, stages, schedule, options.micro_batches)
+            weights = train(options.dataset, options.steps, stages, schedule, options.micro_batches)
             far = checks.largest_difference(weights, undivided)
             tapes = [stage.most_tapes for stage in stages]
             runs.append({"stages": count, "schedule": schedule, "difference": far, "most_tapes": tapes})

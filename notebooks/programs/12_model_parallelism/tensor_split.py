@@ -13,7 +13,7 @@ DTensor can span hosts, with a process on each and meshes by `create_distributed
 The devices form a mesh with the dimensions data × model. A layout says along which mesh dimension each dimension of a
 tensor is cut:
 
-| split | mesh | images | first weights (784, units) | second weights (units, 10) |
+| split | mesh | images | first weights (784, units) | second weights (units, 16) |
 |---|---|---|---|---|
 | data | n × 1 | rows | whole | whole |
 | column, row | 1 × n | whole | columns | rows |

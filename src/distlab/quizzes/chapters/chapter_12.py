@@ -15,7 +15,8 @@ def columns_then_rows(
 ) -> None:
     sent = {"column, row": batch * outputs, "column, column": batch * hidden}
     item.choose(f"""Two dense layers, {hidden:,} hidden units and {outputs} outputs, are split inside: {split}. The
-        batch has {batch} samples. How many numbers does the forward pass's collective give to every device?""")
+        batch has {batch} samples. How many numbers does the collective that this split needs give to every device? (The
+        outputs may stay divided.)""")
     item.right(sent[split], "numbers").why("""Column, row adds up partial outputs; column, column gathers the hidden
         units before the second layer.""")
     item.wrong(other(sent, split), "The other split").why("Ask what is cut where.")
@@ -57,8 +58,8 @@ def more_micro_batches(
     few, many = micro_batches, times * micro_batches
     before, after = (float(pipelines.seconds(stages, m, 1 / m, 2 / m)) for m in (few, many))
     large, small = (float(pipelines.bubble_fraction(stages, m)) for m in (few, many))
-    item.choose(f"""{stages} stages work on a batch in {few} micro-batches, then on the same batch in {many}. How many
-        times shorter is the batch's time, if a pass takes the same time per sequence?""")
+    item.choose(f"""{stages} stages work on a batch in {few} micro-batches, then on the same batch in {many}. By what
+        factor does the time of the batch shrink? A pass takes the same time per sequence.""")
     item.right(before / after).why("The time is (m + p − 1)/m times the work of a stage: only waiting shrinks.")
     item.wrong(times, "Like the micro-batches").why("The work is the same; only the bubble gets shorter.")
     item.wrong(1, "The stages decide").why("The bubble is p − 1 passes of a micro-batch, and those got shorter.")
