@@ -73,6 +73,9 @@ for processor, (units, gigahertz) in PROCESSORS.items():
 # | 256 GPUs (P100) | 1 hour | [Goyal and others 2017](https://arxiv.org/abs/1706.02677) |
 # | 2,048 processors (Xeon Phi) | 20 minutes | You and others 2017 |
 #
+# Climate research went further, to 27,360 GPUs with Horovod at 90.7 % efficiency ([Kurth and others
+# 2018](https://arxiv.org/abs/1810.01993)).
+#
 # The devices differ, so these are not speed-ups. But an answer after an hour changes which questions people ask, and
 # scale improves what a model can do: on a quarter of 150 BIG-bench tasks, Google's language model PaLM, with 540
 # billion parameters, beat the trend of its smaller versions by more than 10 points ([Chowdhery and others

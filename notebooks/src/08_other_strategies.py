@@ -229,9 +229,8 @@ lines = ["run    from       worker  gradients  mean staleness"]
 for row, name in zip(rows, ("equal", "slow"), strict=True):
     ran = measured[name]
     virtual = simulation.staleness(ran["seconds_per_gradient"], ran["scheduled"])
-    real = np.array([ran["worker"], ran["staleness"]])
-    bars = max(real[1].max(), virtual[1].max()) + 1
-    kinds = {"measured": real, "simulated": virtual}
+    kinds = {"measured": np.array([ran["worker"], ran["staleness"]]), "simulated": virtual}
+    bars = max(stale.max() for _, stale in kinds.values()) + 1
     for axes, (kind, (by, stale)) in zip(row, kinds.items(), strict=True):
         bottom = np.zeros(bars)
         for worker in range(team):

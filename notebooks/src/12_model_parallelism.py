@@ -656,8 +656,7 @@ quizzes.ask("12")
 #
 # - Columns, then rows: for two layers one all-reduce forward and one backward; no weight is sent.
 # - A pipeline's bubble is (p − 1)/(vm + p − 1); 1F1B has GPipe's bubble and less memory.
-# - Recomputation costs a third more work and keeps only the blocks' inputs.
-# - Tiles exchange halos, forward and backward.
+# - Recomputation costs a third more work.
 # - ZeRO 1 and 2 save memory without sending more; ZeRO 3 sends 50 % more.
 # - Tensor inside a server, pipeline between servers, data with the rest.
 #
@@ -675,5 +674,5 @@ quizzes.ask("12")
 # - Models and experts: [Chowdhery et al. (2022)](https://arxiv.org/abs/2204.02311),
 #   [Lepikhin et al. (2020)](https://arxiv.org/abs/2006.16668), [Fedus et al. (2021)](https://arxiv.org/abs/2101.03961).
 # - [*DTensor concepts*](https://www.tensorflow.org/guide/dtensor_overview) of TensorFlow,
-#   [`torch.distributed.tensor.parallel`](https://docs.pytorch.org/docs/stable/distributed.tensor.parallel.html) and
+#   [`tensor.parallel`](https://docs.pytorch.org/docs/stable/distributed.tensor.parallel.html) and
 #   [`fully_shard`](https://docs.pytorch.org/docs/stable/distributed.fsdp.fully_shard.html) of PyTorch.
