@@ -274,7 +274,7 @@ changed("begin", "save", "batches", "steps_per_epoch")
 # **Gloo** comes with Horovod; **MPI** knows a cluster's network. The code names no backend, but the backend must be
 # **compiled in**, and NCCL works only between GPUs.
 
-# %% [markdown] tags=["slide-text", "slide-predict"]
+# %% [markdown] tags=["slide-text"]
 # For Open MPI, horovodrun writes this line, and so should you:
 #
 # ```

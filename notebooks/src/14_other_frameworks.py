@@ -254,7 +254,7 @@ comparison.judge("fsdp")
 # <summary>Answer</summary>
 #
 # 1. No: it has parts.
-# 2. **Right**, and you notice when you load it.
+# 2. **Right.** You notice it when you load the file.
 # 3. That happens if rank 0 alone asks for whole values (`full_tensor()`), as under `MultiWorkerMirroredStrategy`:
 #    whatever needs all parts must be called by all ranks.
 # </details>

@@ -10,7 +10,7 @@ from typing import TypedDict
 
 STATES = ("works", "fails", "wrong result", "does not end", "no such device", "skipped")
 # By strategy: the section, of a notebook, that shows what to do where Keras 3 does not work by itself.
-SECTIONS = {"multi-worker-2": "08b_keras_3.ipynb#1.-A-loop-that-works", "horovod": "09_horovod.ipynb#Keras-3"}
+SECTIONS = {"multi-worker-2": "08b_keras_3.ipynb", "horovod": "09_horovod.ipynb"}
 KERAS_3, BROKEN = "keras-3", ("fails", "wrong result", "does not end")
 
 
