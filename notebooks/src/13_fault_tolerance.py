@@ -106,8 +106,8 @@ checks.assert_equal_weights(minimal.train(folder / "stopped"), undisturbed)
 #
 # since a fault costs half an interval on average (Young, 1974).
 #
-# **Predict.** Before you calculate: in the Llama job a save may take 30 seconds and a restart 10 minutes. Would you save
-# every minute, every quarter of an hour, or every hour?
+# **Predict.** Before you calculate: in the Llama job a save may take 30 seconds and a restart 10 minutes. Would you
+# save every minute, every quarter of an hour, or every hour?
 
 
 # %% tags=["slide-output"]
