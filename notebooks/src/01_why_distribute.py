@@ -361,7 +361,7 @@ for batch_size in (64, 4096):
 # %%
 draw.calculator("memory")
 
-# %% [markdown] tags=["slide-formula"]
+# %% [markdown]
 # ## Computing against communicating
 #
 # A step with a global batch of $B$ tokens computes $6 N B$ FLOPs, on $p$ devices with $F$ FLOP/s each. A ring

@@ -301,7 +301,7 @@ for options in ("", flags):
     run = subprocess.run([*command, program], env=plain, capture_output=True, text=True)
     print(run.stdout or run.stderr, end="")
 
-# %% [markdown] tags=["slide-takeaway"]
+# %% [markdown] tags=["slide-takeaway", "slide-predict"]
 # Open MPI binds each of two ranks to one core, and each of more to a socket or NUMA node. Then all threads of
 # TensorFlow and of the input pipeline share it. (Where the system does not let MPI bind, both lines give the same.)
 #

@@ -174,7 +174,7 @@ comparison = Comparison(first, serial, ranks)
 horovod = comparison.run("horovod")
 comparison.judge("horovod")
 
-# %% [markdown] tags=["slide-text", "slide-points", "slide-predict"]
+# %% [markdown] tags=["slide-predict"]
 # ## 4. A real DDP program
 #
 # `train_ddp.py` has the same loop. What it adds to the twenty lines:
