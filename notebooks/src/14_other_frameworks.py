@@ -174,7 +174,7 @@ comparison = Comparison(first, serial, ranks)
 horovod = comparison.run("horovod")
 comparison.judge("horovod")
 
-# %% [markdown] tags=["slide-predict"]
+# %% [markdown] tags=["slide-points", "slide-predict"]
 # ## 4. A real DDP program
 #
 # `train_ddp.py` has the same loop. What it adds to the twenty lines:
@@ -190,7 +190,7 @@ comparison.judge("horovod")
 # **Predict.** Rank 1 draws other first weights than rank 0; making `DistributedDataParallel` sends it rank 0's. A run
 # is resumed: is it enough if rank 0 reads the checkpoint?
 
-# %% tags=["varies", "slide-output"]
+# %% tags=["varies"]
 ddp = comparison.run("ddp")
 comparison.judge("ddp")
 comparison.recorded("ddp_mixed")
