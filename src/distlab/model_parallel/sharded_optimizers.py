@@ -42,9 +42,6 @@ class BytesPerParameter:
 MIXED_PRECISION_ADAM = BytesPerParameter(2, 2, 12)
 """fp16 values and gradients; fp32 copy of the values, momentum and variance: K = 12 (section 3.1), 16 together."""
 
-SINGLE_PRECISION_ADAM = BytesPerParameter(4, 4, 8)
-"""fp32 values and gradients, momentum and variance; no copy is needed."""
-
 
 def model_state_bytes(
     parameters: ArrayLike, ranks: ArrayLike, stage: int, each: BytesPerParameter = MIXED_PRECISION_ADAM

@@ -6,7 +6,6 @@ import pytest
 from distlab.model_parallel import layered_network
 from distlab.model_parallel.sharded_optimizers import (
     MIXED_PRECISION_ADAM,
-    SINGLE_PRECISION_ADAM,
     Adam,
     AdamState,
     BytesPerParameter,
@@ -59,7 +58,7 @@ def test_every_stage_trains_to_the_weights_of_one_device(ranks: int, stage: int)
     ("dtype", "each"),
     [
         (np.float16, MIXED_PRECISION_ADAM),
-        (np.float32, SINGLE_PRECISION_ADAM),
+        (np.float32, BytesPerParameter(4, 4, 8)),
         (np.float64, BytesPerParameter(8, 8, 16)),
     ],
 )
