@@ -5,8 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from tests.prepared_runs import PreparedRuns
-
 # isort: split
 import tensorflow as tf
 
@@ -100,15 +98,3 @@ def test_files_that_are_no_states_are_no_reason_to_refuse(tmp_path: Path) -> Non
         (tmp_path / name).touch()
     saved_states.of_dataset(tmp_path, "digits", resume=False)
     saved_states.check_unused(tmp_path / "new")
-
-
-def test_the_program_of_chapter_07_goes_on_from_an_older_step(runs: PreparedRuns, root: Path, tmp_path: Path) -> None:
-    program = root / "notebooks/programs/07_multi_worker/train.py"
-    command = [program, "--ways", "loop", "--images", "480", "--folder", tmp_path]
-    nothing = runs.run(*command, "--resume")
-    assert nothing.status == 1 and "Traceback" not in nothing.output
-    assert nothing.output.splitlines()[-1] == f"There is nothing saved in {tmp_path}/checkpoints to go on from."
-    assert runs.run(*command, "--epochs", "2").status == 0
-    cut(tmp_path / "checkpoints/ckpt-20.data-00000-of-00001", 1000)
-    finished = runs.run(*command, "--epochs", "3", "--resume")
-    assert finished.status == 0 and ": going on from ckpt-10." in finished.output
