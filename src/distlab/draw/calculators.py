@@ -36,7 +36,7 @@ STYLE = """
 .distlab-calculator .status { min-height: 3em; margin: .25rem 0; }
 @media print { .distlab-calculator .controls { display: none; } }
 """
-WITHOUT_SCRIPT = "The calculator needs its script: run this cell."
+WITHOUT_SCRIPT = "The calculator needs JavaScript. In JupyterLab, run this cell."
 
 
 def calculator(name: str) -> None:

@@ -24,31 +24,37 @@ STYLE = """
 .distlab-player .status { min-height: 4.5em; margin: .25rem 0; }
 @media print { .distlab-player .controls { display: none; } }
 """
-WITHOUT_SCRIPT = "The player needs its script: run this cell. The strip below shows the same steps."
+WITHOUT_SCRIPT = "The player needs JavaScript. In JupyterLab, run this cell."
 
 
 def play(program: Program, size: int = 4) -> None:
     """Display an all-reduce as a player and, below it, the strip of all its steps on `size` ranks.
 
-    The player needs neither a server nor a network. Its buttons, slider and menu of 2 to 8 ranks work by keyboard; the
-    chunks do not move for readers who have asked their system for reduced motion; a text says what happens in each
-    step. Raises WrongArgument for a program that does not give every rank the sum: `trace(program, size).strip()` shows
-    what it does wrong.
+    Raises WrongArgument as `figure` does.
+    """
+    still = trace(program, size)
+    display({"text/html": figure(program, size), "text/plain": still.describe()}, raw=True)
+    show(still.strip(), still.describe())
+
+
+def figure(program: Program, size: int = 4) -> str:
+    """The player as HTML, which begins with `size` ranks. It needs neither a server nor a network.
+
+    Its buttons, slider and menu of 2 to 8 ranks work by keyboard; the chunks do not move for readers who have asked
+    their system for reduced motion; a text says what happens in each step. Raises WrongArgument for a program that does
+    not give every rank the sum: `trace(program, size).strip()` shows what it does wrong.
     """
     traces = {ranks: trace(program, ranks) for ranks in SIZES}
-    description = traces[size].describe()
-    page = (
+    return (
         f'<figure class="distlab-player" data-ranks="{size}" data-lm-suppress-shortcuts="true">'
         f"<style>{STYLE}</style>\n"
-        f'<svg xmlns="http://www.w3.org/2000/svg" role="img" aria-label="{escape(description)}" viewBox="0 0 680 40" '
-        f'width="680"><text x="8" y="25" font-size="14">{WITHOUT_SCRIPT}</text></svg>\n'
+        f'<svg xmlns="http://www.w3.org/2000/svg" role="img" aria-label="{escape(traces[size].describe())}" '
+        f'viewBox="0 0 680 40" width="680"><text x="8" y="25" font-size="14">{WITHOUT_SCRIPT}</text></svg>\n'
         "<figcaption>A row of chunks on each rank. The coloured numbers in a chunk are the ranks whose shares have "
         "been added; ▾ marks a chunk that has just arrived, a thick frame a finished one.</figcaption>\n"
         f'<script type="application/json">{json.dumps(film(traces), separators=(",", ":"))}</script>\n'
         f"<script>{SCRIPT.read_text()}</script></figure>"
     )
-    display({"text/html": page, "text/plain": description}, raw=True)
-    show(traces[size].strip(), description)
 
 
 def film(traces: dict[int, Trace]) -> dict[str, Any]:

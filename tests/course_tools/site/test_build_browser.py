@@ -200,8 +200,9 @@ def test_a_quiz_checks_a_choice_made_by_keyboard(visitor: Visitor) -> None:
     expect(quiz.locator("details")).to_have_attribute("open", "")
 
 
-def test_the_player_goes_through_the_steps_of_any_number_of_ranks_by_keyboard(visitor: Visitor) -> None:
-    page = visitor.open(RING)
+@pytest.mark.parametrize("name", ["index.html", RING])
+def test_the_player_goes_through_the_steps_of_any_number_of_ranks_by_keyboard(visitor: Visitor, name: str) -> None:
+    page = visitor.open(name)
     player = page.locator(".distlab-player")
     player.get_by_role("combobox", name="Ranks").select_option("8")
     slider = player.get_by_role("slider", name="Step")
