@@ -35,7 +35,7 @@ def cluster(folder: Path) -> None:
             box(axes, (left + 0.12, 1.35), width - 0.24, 0.62, f"task {node}:\npython train.py", node, fontsize=8)
         else:
             label(axes, (middle, 1.66), "idle", fontsize=8, color="#5A5A5A")
-        box(axes, (left + 0.12, 0.6), width - 0.24, 0.36, "cores, memory, GPUs", fontsize=8)
+        box(axes, (left + 0.12, 0.6), width - 0.24, 0.36, "cores, memory,\nGPUs", fontsize=8)
     left, right = lefts[0] + 0.05, lefts[1] + width - 0.05
     box(axes, (left, 2.2), right - left, 0.75)
     label(axes, ((left + right) / 2, 2.72), "job 7, with an allocation of two nodes", fontsize=8, fontweight="bold")

@@ -42,6 +42,7 @@ import re
 import shutil
 import sys
 import tempfile
+import textwrap
 import time
 from pathlib import Path
 
@@ -90,8 +91,7 @@ checks.assert_equal_weights(minimal.train(folder / "stopped"), undisturbed)
 
 # %% [markdown]
 # Steps 36 to 38 are repeated; the weights are the same. (On a GPU, bit for bit only with
-# `tf.config.experimental.enable_op_determinism()`.) A second checkpoint is kept in case the newest is damaged (section
-# 6).
+# `tf.config.experimental.enable_op_determinism()`.)
 #
 # **Keras's callback for this**, `tf.keras.callbacks.BackupAndRestore`, keeps *one* backup, restores it unchecked, and
 # does not skip data: `fit` counts from the restored step, but begins with the first batch that the data set yields.
@@ -155,8 +155,9 @@ for name, save, writing in (("waiting for the file", 30, 0), ("in the background
     print(f"{name}: best every {interval / 60:.1f} min, {lost:.1%} lost")
 
 # %% [markdown] tags=["slide-takeaway"]
-# $C$ is now only the snapshot. If that is a tenth, the best interval and the time lost to saves and repeated steps
-# shrink by $\sqrt{10}$, and restarts cost most: keep the environment ready, and a spare machine.
+# $C$ is now only the snapshot. Where it is a tenth of the save, as computed above, the best interval and the time lost
+# to saves and repeated steps shrink by $\sqrt{10}$, and restarts cost most: keep the environment ready, and a spare
+# machine.
 #
 # The price is memory for the snapshot. And a save counts only when its file is complete, so each fault costs the $W$
 # seconds of writing on top, and $\tau$ cannot be shorter than $W$.
@@ -171,7 +172,7 @@ for name, save, writing in (("waiting for the file", 30, 0), ("in the background
 # - **Every worker calls `save` at the same step** ([chapter 07](07_multi_worker.ipynb)); only the chief keeps the file.
 #
 # `values_of_chief` is a broadcast; `layout` has names and shapes, so that a checkpoint of another model is refused;
-# `newest` and its list follow in section 6.
+# `newest` follows in section 6; `rewrite_list` makes the manager forget the damaged ones.
 
 # %%
 programs.show(PROGRAMS / "train.py", "resume")
@@ -225,8 +226,7 @@ rows = time_lines.of_job(folder / "killed", attempts, workers=2, killed=1)
 figure = draw.busy({"": rows}, ["worker 0", "worker 1"], "seconds since the first start", 1)
 begin, end = attempts[0]
 last_step = max(interval.end for interval in rows[1] if interval.end < end)
-gone = last_step + 1 - begin  # the program waits for a second before it kills itself
-figure.axes[0].plot(gone, 1, marker="X", color=draw.INK, markersize=9)
+figure.axes[0].plot(last_step - begin, 1, marker="X", color=draw.INK, markersize=9)
 text = "Time line of two workers. Both do steps, worker 1 is killed, and worker 0 waits."
 draw.show(figure, f"{text} Both start again, and repeat the steps since the last save.")
 
@@ -254,8 +254,7 @@ compare("killed", resumed)
 
 # %% [markdown] tags=["slide-takeaway"]
 # Only the steps since the last save are repeated, and the weights are those of the undisturbed run. The rest is $R$:
-# noticing the death, ending worker 0, starting again. (The launcher here forks processes that have TensorFlow; a
-# cluster imports it again. The cross: worker 1 ends, a second after its last step.)
+# noticing the death, ending worker 0, starting again.
 #
 # | Diagnosis card | a worker is killed |
 # |---|---|
@@ -281,9 +280,9 @@ compare("killed", resumed)
 # %% [markdown]
 # ## 4. A straggler
 #
-# A **straggler** is alive but slow (Dean and Barroso, 2013), because of a hot CPU or GPU, a disk with errors, or other
-# programs. `find_straggler.py` trains a linear classifier over MPI. Each rank measures its computation and its waiting
-# for the sum. Most of the computation is a pause for each image, four times as long on rank 1:
+# A **straggler** is alive but slow, because of a hot CPU or GPU, a disk with errors, or other programs.
+# `find_straggler.py` trains a linear classifier over MPI. Each rank measures its computation and its waiting for the
+# sum. Most of the computation is a pause for each image, four times as long on rank 1:
 
 # %%
 programs.show(PROGRAMS / "find_straggler.py", "measured_step")
@@ -331,11 +330,11 @@ draw.show(draw.busy(steps, names, "milliseconds of a step (medians)"), descripti
 
 # %% [markdown] tags=["slide-takeaway"]
 # Every step takes as long as that of the slowest rank. The factor is usually a little below 4, because only the pauses
-# are longer. A rank that waits is healthy; **the straggler is the rank that waits least**.
+# are longer. A rank that waits is healthy; **the straggler is the rank that waits least**. (On a GPU take both times
+# from a profile, as in [chapter 11](11_scaling_and_profiling.ipynb): there calls return before the work is done.)
 #
-# With shares by speed all finish at nearly the same time. The gradients are *summed* and divided by the global batch
-# size, so each image counts once. But without the slow rank a step would take only a little longer: often it is better
-# to remove the machine.
+# The gradients are *summed* and divided by the global batch size, so each image counts once, whatever the shares. But
+# without the slow rank a step would take only a little longer: often it is better to remove the machine.
 #
 # | Diagnosis card | a straggler |
 # |---|---|
@@ -360,7 +359,7 @@ try:
     late = ["--late-worker", 1, "--dump-after", 3]
     launch.tensorflow(PROGRAMS / "late_worker.py", *late, **options)
 except launch.WorkerMissing as error:
-    print(f"WorkerMissing: {str(error).splitlines()[0]}\n")
+    print(textwrap.fill(f"WorkerMissing: {str(error).splitlines()[0]}", 95), end="\n\n")
     for worker, output in sorted(error.run.output.items()):
         where = re.findall(r'late_worker.py", line (\d+) in (\w+)', output)[:1]
         for number, function in where:
@@ -383,11 +382,20 @@ except launch.WorkerMissing as error:
 #
 # | Look at | with | what it tells |
 # |---|---|---|
-# | stacks | `py-spy dump --pid PID`; `faulthandler.register(SIGUSR2)` and `kill -USR2 PID` | which rank is elsewhere |
-# | collectives | Horovod's stall warning; PyTorch's NCCL watchdog, flight recorder | which rank never entered which |
-# | power | `nvidia-smi`: Pwr:Usage/Cap, GPU-Util | 100 % busy at about 10 % of the limit: waiting in NCCL (Lambda) |
+# | stacks | the line below; `faulthandler.register(signal.SIGUSR2)`, then `kill -USR2 PID` | which rank is elsewhere |
+# | collectives | Horovod's [stall warning](09_horovod.ipynb); TORCH_NCCL_DESYNC_DEBUG=1 | who never entered which |
+# | GPUs | `nvidia-smi` | 100 % at low power: waits in NCCL; 0 %: look at this rank first |
 # | hardware | `dmesg` for "Xid", `nvidia-smi -q -d ECC` | a broken GPU, memory errors |
-# | loss | NaN, or a jump that stays | go back 100 steps, skip 200 to 500 batches (PaLM: Chowdhery et al., 2022) |
+#
+# ```
+# srun --jobid=JOB --overlap --nodes=N --ntasks-per-node=1 \
+#     sh -c 'pgrep -u $USER python | xargs -n 1 py-spy dump --pid'
+# ```
+#
+# Usual causes: a collective under `if rank == 0`, one step more on one rank, an exception on one rank only.
+#
+# A loss that jumps and stays high is no hang: PaLM's team went back 100 steps and skipped 200 to 500 batches (Chowdhery
+# et al., 2022).
 
 # %% [markdown]
 # ## 6. A half-written checkpoint
@@ -409,7 +417,7 @@ programs.show(PROGRAMS / "whole_checkpoints.py", "unreadable")
 # - reading it whole, `unreadable`;
 # - the seal.
 #
-# **Predict.** Which damage does the quick check miss? Is there one that even reading it whole misses?
+# **Predict.** Which damage does each of the four checks miss?
 
 
 # %% tags=["slide-output"]
@@ -444,7 +452,7 @@ for how in damage.DAMAGES:
 # - Only the seal notices files that are whole but belong to an older step.
 #
 # `whole_checkpoints.newest` checks from the newest to the oldest, and says why it skips one. Here `minimal.py` resumes
-# with it; in the last folder both checkpoints are cut.
+# with it:
 
 # %%
 both = Path(shutil.copytree(saves, folder / "both cut"))
@@ -487,15 +495,16 @@ for name in ("index missing", "older data and index", "both cut"):
 # slots (places for one process) each has. PyTorch's `torchrun --nnodes=1:4` restarts all workers instead;
 # [torchft](https://github.com/meta-pytorch/torchft) continues.
 #
-# In `train_elastic.py`, the first function is called after each step, the other two when the ranks have changed:
+# In `train_elastic.py`, the first function is called after each step, the other two when the ranks have changed
+# (`state.register_reset_callbacks([scale_rate])`):
 
 # %%
 programs.show(PROGRAMS / "train_elastic.py", "on_train_batch_end", "train", "scale_rate")
 
 # %% [markdown] tags=["slide-predict"]
-# A commit copies all variables. `check_host_updates` asks rank 0 for new hosts by a small broadcast, so all ranks must
-# call it; it is cheap enough for every step. With `--per-rank 32` the global batch and, by `scale_rate`, the learning
-# rate follow the ranks ([chapter 10](10_large_batch_and_warmup.ipynb)); here they stay 64 and 0.1.
+# `check_host_updates` asks rank 0 for new hosts, so all ranks must call it. With `--per-rank 32` the global batch and,
+# by `scale_rate`, the learning rate follow the ranks ([chapter 10](10_large_batch_and_warmup.ipynb)); here they stay 64
+# and 0.1.
 #
 # The last rank kills itself. Horovod puts its host on a blacklist, so later rank 0 adds a slot on its own host:
 #
@@ -533,13 +542,13 @@ if elastic:
     rows = time_lines.of_elastic(elastic, begin)
     figure = draw.busy({"": rows}, ["rank 0", "rank 1"], "seconds since the start", 1)
     died = [second for *done, second in elastic["executed"] if done == [killed_at, 2]]
-    figure.axes[0].plot(died[0] + 1 - begin, 1, marker="X", color=draw.INK, markersize=9)
+    figure.axes[0].plot(died[0] - begin, 1, marker="X", color=draw.INK, markersize=9)
     text = "Time line of two ranks. Rank 1 dies; rank 0 waits, goes on alone, and waits again."
     draw.show(figure, text)
 
 # %% [markdown] tags=["slide-takeaway"]
 # The death costs the steps since the last commit and the wait for a new ring; the addition only the wait for the new
-# rank. The weights are those of section 3, without Horovod, because the global batches are the same.
+# rank. The weights equal those that section 3 trained without Horovod: the global batches are the same.
 #
 # Three traps. Build the optimizer before you create the state, else it lacks the momentum. Keep the survivor in the
 # list of hosts. When a rank is added, an attribute such as `state.seen` goes back to the last commit, but the weights
@@ -571,7 +580,7 @@ programs.show(PROGRAMS / "train.py", "on_train_batch_end")
 # ```bash
 # #SBATCH --signal=USR1@120 --requeue
 # status=0
-# srun python train.py --slurm --backup /shared/saves || status=$?
+# srun --kill-on-bad-exit=0 --wait=60 python train.py --slurm --backup /shared/saves || status=$?
 # if [ $status -eq 85 ]; then scontrol requeue $SLURM_JOB_ID; fi
 # exit $status
 # ```
@@ -640,5 +649,6 @@ quizzes.ask("13")
 #   [async_save](https://docs.pytorch.org/docs/stable/distributed.checkpoint.html), [NCCL's
 #   variables](https://docs.pytorch.org/docs/stable/torch_nccl_environment_variables.html).
 # - Bekman, [Machine learning
-#   engineering](https://github.com/stas00/ml-engineering/tree/master/training/fault-tolerance); Lambda, [distributed
+#   engineering](https://github.com/stas00/ml-engineering/tree/master/training/fault-tolerance) and [debugging
+#   PyTorch](https://github.com/stas00/ml-engineering/blob/master/debug/pytorch.md); Lambda, [distributed
 #   training guide](https://github.com/LambdaLabsML/distributed-training-guide).

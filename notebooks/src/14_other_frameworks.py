@@ -60,7 +60,7 @@ first = Path(scratch.name) / "start.npz"
 print(data.describe(dataset))
 
 # %% [markdown]
-# ## 1. PyTorch in twenty lines
+# ## 1. PyTorch in thirty lines
 #
 # Most programs that you meet outside this course are written in PyTorch. Its **DistributedDataParallel** (DDP; Li et
 # al., 2020) is Horovod's idea inside the framework: one process per device, each with the whole model. This is a whole
@@ -81,8 +81,7 @@ programs.show(PROGRAMS / "minimal_ddp.py")
 #
 # `--rdzv-endpoint` is the *rendezvous*: a free port of the first host, where all processes meet.
 #
-# Step 2 is missing, since a CPU needs none. On GPUs, `torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))` comes
-# before the model, and model and batches move to that device.
+# (Below, the launcher also limits the threads, and names the interpreter of PyTorch's own environment.)
 
 # %% tags=["varies"]
 if reason := frameworks.problem("torch"):
@@ -177,7 +176,7 @@ comparison.judge("horovod")
 # %% [markdown] tags=["slide-points", "slide-predict"]
 # ## 4. A real DDP program
 #
-# `train_ddp.py` has the same loop. What it adds to the twenty lines:
+# [`train_ddp.py`](programs/14_other_frameworks/train_ddp.py) has the same loop. What it adds to the thirty lines:
 #
 # - **A device** for each rank.
 # - **Checkpoints** of the model *without* its wrapper, by rank 0; every rank reads one.
@@ -212,22 +211,27 @@ programs.show(PROGRAMS / "train_ddp.py", "save", "load")
 # cross_entropy(model(images), labels).div(len(batches)).backward()  # averages the whole sum
 # ```
 #
-# **`sampler.set_epoch(epoch)`**: without it, every epoch has the same order. **Accelerate** and **Lightning** write
-# these lines for you: `accelerator.prepare(model, optimizer, loader)` or `Trainer(devices=2, strategy="ddp")` wraps the
-# model and shards the data. Neither scales the learning rate: step 3 stays yours.
+# **Traps.** Without `sampler.set_epoch(epoch)` every epoch has the same order. The sampler repeats some images until
+# all shares are equal. If rank 0 alone evaluates, it must call `model.module`: with batch normalisation a call of
+# `model` waits for all ranks ([pytorch#54059](https://github.com/pytorch/pytorch/issues/54059)). `nn.SyncBatchNorm`
+# takes the statistics of all ranks ([chapter 10](10_large_batch_and_warmup.ipynb)).
+#
+# **Accelerate** and **Lightning** write these lines: `accelerator.prepare(model, optimizer, loader)` or
+# `Trainer(devices=2, strategy="ddp")` wraps the model and shards the data. Neither scales the learning rate.
 
 # %% [markdown]
 # ## 5. PyTorch: fully_shard
 #
-# DDP keeps a copy of the model on every rank. **FSDP** (fully sharded data parallel; in PyTorch 2 the function
-# `fully_shard`) divides every weight among the ranks, and with it gradients and momentum. Each call of `fully_shard`
-# makes a **unit**: its weights are gathered together just before it computes (*all-gather*) and dropped afterwards,
-# except for the outermost unit's; its gradients are summed and divided (*reduce-scatter*). These are the two halves of
-# a ring all-reduce ([notebook 06](06_collectives_and_ring_all_reduce.ipynb)), with the optimizer's step in between; the
-# backward pass gathers once more.
+# DDP keeps a copy of the model on every rank. **FSDP** (fully sharded data parallel; today the function `fully_shard`,
+# in older code the class `FullyShardedDataParallel`) divides every weight among the ranks, and with it gradients and
+# momentum. Each call of `fully_shard` makes a **unit**: its weights are gathered together just before it computes
+# (*all-gather*) and dropped afterwards, except for the outermost unit's; its gradients are summed and divided
+# (*reduce-scatter*). These are the two halves of a ring all-reduce ([notebook
+# 06](06_collectives_and_ring_all_reduce.ipynb)), with the optimizer's step in between; the backward pass gathers once
+# more.
 #
-# **Predict.** Two of the eight steps now need more care than under DDP. Which ones? Up to its loop, the program changes
-# like this:
+# **Predict.** Which two of the eight [steps](09_horovod.ipynb) now need more care than under DDP? Up to its loop, the
+# program changes as below.
 
 # %%
 files = PROGRAMS / "train_ddp.py", PROGRAMS / "train_fsdp.py"
@@ -325,7 +329,8 @@ programs.show(PROGRAMS / "train_jax.py", "place", "step", "train")
 # XLA_FLAGS=--xla_force_host_platform_device_count=2 python train_jax.py start.npz
 # ```
 #
-# Several processes, by `mpirun` or `srun`, first call `jax.distributed.initialize()`; the rest of the program stays.
+# Several processes, by `mpirun` or `srun`, first call `jax.distributed.initialize()`; the rest of this program stays.
+# (Each of them loads all images. With more data each loads its part, by `jax.make_array_from_process_local_data`.)
 #
 # **Predict.** No line of `step` sends anything or averages over devices. How many all-reduces does the compiler put
 # into a step with six arrays of weights?
@@ -383,7 +388,7 @@ draw.show(figure, f"Bars of what rank 0 keeps, in multiples of the weights: {siz
 # | 5 broadcast | the scope | `broadcast_variables` | the constructor |
 # | 6 checkpoint | all call, one file stays | rank 0 | rank 0 |
 # | 7 shard | `shard` | `shard` | `DistributedSampler` |
-# | 8 steps | of global batches | 1/N of them | the loader's length |
+# | 8 steps per epoch | all global batches | 1/N of a single rank's | the loader's length |
 #
 # In the other frameworks these steps differ most:
 #
@@ -398,9 +403,9 @@ draw.show(figure, f"Bars of what rank 0 keeps, in multiples of the weights: {siz
 # differs** is who does a step, and so what you can forget. When you move a program from one framework to another, check
 # rows 5 and 6 first.
 #
-# DDP, FSDP and DeepSpeed average the gradients of ranks that each took the *mean* over their own batch. TensorFlow
-# *sums*, so there the loss is divided by the global batch. Mix the two, and the step is N times too
-# small or too large.
+# Horovod, DDP, FSDP and DeepSpeed average the gradients of ranks that each took the *mean* over their own batch.
+# TensorFlow's strategies *sum*, so there the loss is divided by the global batch. Mix the two, and the step is N times
+# too small or too large.
 
 # %% [markdown]
 # ## 10. Ray: who starts the processes?
@@ -411,15 +416,16 @@ draw.show(figure, f"Bars of what rank 0 keeps, in multiples of the weights: {siz
 # on a laptop, where it starts its own Ray, and with `--address` on a cluster.
 
 # %%
-programs.show(PROGRAMS / "train_ray.py", "train_with_horovod", "ray_executor")
+programs.show(PROGRAMS / "train_ray.py", "ray_executor")
 
 # %% [markdown] tags=["slide-text"]
 # `RayExecutor` belongs to Horovod: it asks Ray for places, tells each rank its number and where to meet, and runs the
 # function. `TensorflowTrainer` belongs to Ray: it starts the workers, writes TF_CONFIG for each, and stores what the
 # chief reports.
 #
-# Neither trains: inside the workers Horovod, or TensorFlow's strategy, does the all-reduce. What Ray replaces is the
-# launcher, the list of hosts and the shared folder.
+# Neither trains: inside the workers Horovod (`train_with_horovod` is the tape program of [chapter
+# 09](09_horovod.ipynb)), or TensorFlow's strategy, does the all-reduce. Ray replaces the launcher and the list of
+# hosts, and sends the start data. Checkpoints on several machines still need a shared folder or a bucket.
 
 # %% tags=["varies"]
 comparison.run("ray_horovod")
@@ -440,9 +446,6 @@ comparison.judge("ray_horovod", "ray_tensorflow")
 #
 # With `dist_sync` the store adds up what all workers push; `dist_async` waits for none. After `set_optimizer` the
 # *server* turns each sum into a step, and a pull returns new weights. Without it a pull returns the sum: an all-reduce.
-#
-# A worker sends $n$ and receives $n$ bytes, less than the $2n(N-1)/N$ of a ring with $N > 2$, but a single server
-# receives and sends $Nn$. $N$ servers that share the keys evenly have $n$ each.
 
 # %% tags=["varies"]
 comparison.run("mxnet")
@@ -457,8 +460,8 @@ comparison.judge("mxnet", "mxnet_all_reduce")
 # TensorFlow 1, so models had to be written for it.
 #
 # The idea won. GSPMD (Xu et al., 2021) put it into the compiler XLA: you annotate a few tensors of an ordinary program.
-# JAX offers that as `jax.sharding`, TensorFlow as **DTensor** ([notebook 12](12_model_parallelism.ipynb)); PyTorch has
-# its own `DTensor`, on which `fully_shard` is built. **Estimators** are in [notebook 08](08_other_strategies.ipynb).
+# JAX offers that as `jax.sharding`, now by GSPMD's successor Shardy. TensorFlow and PyTorch have the idea without it:
+# each has its own **DTensor** ([chapter 12](12_model_parallelism.ipynb)), and `fully_shard` is built on PyTorch's.
 #
 # All results of this chapter, and below them where the recorded ones come from:
 
@@ -476,11 +479,11 @@ quizzes.ask("14")
 # %% [markdown]
 # ## Recap
 #
-# - DDP needs twenty lines and one `torchrun` line.
+# - DDP needs thirty lines and one `torchrun` line.
 # - Each framework has its own layout of weights; after `Flatten` a transposition is not enough.
 # - Horovod, DDP, FSDP, ZeRO, JAX, Ray's workers and MXNet's store all computed the serial run's weights.
 # - DDP broadcasts, `fully_shard` does not; there all ranks write a checkpoint.
-# - In JAX you say where arrays lie, and the compiler adds the collectives.
+# - In JAX you say where arrays are stored, and the compiler adds the collectives.
 # - ZeRO 3 and FSDP keep 1/N of weights and momentum on each rank.
 # - Two ranks that equal one prove the parallel part; a silent default shows only against another framework.
 # - Ray starts processes; Horovod or TensorFlow still trains.

@@ -151,8 +151,8 @@ print(login.read(f"first-{job}.out"))
 # `echo`. The program did not even start, and Slurm reports success. With `set -e` the script ends at the first command
 # that fails, and the state is FAILED.
 #
-# Slurm refused four nodes immediately: that job was never in the queue. An option on the command line wins over the one
-# in the script, so the second attempt got two nodes.
+# Slurm refused four nodes immediately. (Elsewhere such a job may wait for ever, with the reason `PartitionNodeLimit`.)
+# An option on the command line wins over the one in the script, so the second attempt got two nodes.
 #
 # Correct the name, too, and the log has a line of task 0 only: a batch script runs on the *first* node only. The
 # other one waits, and you pay for it. That is the fourth mistake: `srun` is missing.
@@ -180,7 +180,7 @@ programs.show(PROGRAMS / "slurm" / "gpus_horovod.sbatch")
 # | `--account`, `--partition` | `sacctmgr show assoc user=$USER`, `sinfo` |
 # | `--gpus-per-node` | all of a node, or those that you keep busy |
 # | `--ntasks-per-node` | one rank per GPU |
-# | `--cpus-per-task` | cores of a node over its ranks; they prepare the batches |
+# | `--cpus-per-task` | cores of a node over its ranks; they prepare the batches (`num_workers` of a DataLoader) |
 # | `--mem` | for all ranks of a node: what the last job used, and a fifth more |
 # | `--time` | then the job is killed; short jobs fill gaps (*backfill*) and start earlier |
 # | `--exclusive` | nobody else on these nodes, for measurements |
@@ -190,8 +190,8 @@ programs.show(PROGRAMS / "slurm" / "gpus_horovod.sbatch")
 # ends all ranks when one fails.
 
 # %% [markdown] tags=["slide-predict"]
-# We run it with `hello.py`, as you should with any new script: it shows in seconds who is where. (The nodes here only
-# tell Slurm that they have GPUs.)
+# We run it with the tiny `hello.py`, as you should with any new script. Its first step shows in seconds who is where.
+# (The nodes here only tell Slurm that they have GPUs.)
 #
 # **Predict.** CUDA_VISIBLE_DEVICES tells a task its GPUs. Do the 16 tasks get one each, or eight each?
 
@@ -207,7 +207,7 @@ login.run(f"grep 'local rank' gpus-horovod-{job}.out")
 
 # %% tags=["slide-output"]
 ask = "bash -c 'echo local rank $SLURM_LOCALID, GPUs $CUDA_VISIBLE_DEVICES'"
-login.run(f"srun --nodes=2 --ntasks-per-node=8 --gpus-per-task=1 --label {ask} | sort -n")
+login.run(f"srun --nodes=1 --ntasks-per-node=8 --gpus-per-task=1 --label {ask} | sort -n")
 
 # %% [markdown]
 # Now each rank sees one GPU. (Where a site hides the other GPUs, every rank's own is called 0, and direct copies
@@ -217,7 +217,7 @@ login.run(f"srun --nodes=2 --ntasks-per-node=8 --gpus-per-task=1 --label {ask} |
 # **Question.** A program takes `gpus[hvd.local_rank()]`, and its script asks for `--gpus-per-task=1`. What happens?
 #
 # 1. Each rank takes its own GPU.
-# 2. Only the two ranks with local rank 0 get a GPU; the others end with an IndexError.
+# 2. Only the ranks with local rank 0 get a GPU; the others end with an IndexError.
 # 3. All ranks of a node share GPU 0.
 #
 # <details>
@@ -229,7 +229,7 @@ login.run(f"srun --nodes=2 --ntasks-per-node=8 --gpus-per-task=1 --label {ask} |
 # </details>
 
 # %% [markdown]
-# **Cores.** Without binding, the operating system moves a rank from core to core, even to cores far from its GPU.
+# **Cores.** Without binding, the operating system moves a rank from core to core, also far from its GPU.
 # `--cpus-per-task=8` with `--distribution=block:block --cpu-bind=cores` gives local rank $r$ the cores $8r$ to $8r+7$
 # (with hyper-threads Slurm counts each core twice); without `block:block` Slurm deals the ranks out over the sockets in
 # turn. This is **binding by depth**; the depth is the cores per rank. Elsewhere:
@@ -238,7 +238,8 @@ login.run(f"srun --nodes=2 --ntasks-per-node=8 --gpus-per-task=1 --label {ask} |
 # - older Cray systems: `aprun -N 4 -d 8 --cc depth`
 # - Open MPI: `mpirun --map-by slot:PE=8 --bind-to core`
 #
-# `nvidia-smi topo -m` says which cores are near which GPU. On Polaris the first cores are nearest to the last GPU.
+# `nvidia-smi topo -m` says which cores are near which GPU. On Polaris the first cores are nearest to the
+# last GPU, so local rank 0 takes GPU 3.
 #
 # **PyTorch.** For torchrun a task is something else: one torchrun per node, which starts the eight ranks.
 
@@ -248,15 +249,16 @@ programs.show(PROGRAMS / "slurm" / "gpus_torch.sbatch")
 # %% [markdown]
 # **A checklist for the first run**
 #
-# 1. `sbatch --test-only SCRIPT`: is the job accepted, and when would it start?
-# 2. `hello.py` for two minutes: a line per rank, eight GPUs in each? Add `nvidia-smi -L` there.
-# 3. Ten steps: is `hvd.size()` 16? If 16 ranks each say "rank 0 of 1", `--mpi=pmix` is missing, or Horovod was built
+# 1. One GPU, ten minutes: the speed to compare with. Fill a node before you take two.
+# 2. `sbatch --test-only SCRIPT`: is the job accepted, and when would it start?
+# 3. `hello.py` for two minutes: a line per rank, eight GPUs in each? Add `nvidia-smi -L` there.
+# 4. Ten steps: is `hvd.size()` 16? If 16 ranks each say "rank 0 of 1", `--mpi=pmix` is missing, or Horovod was built
 #    with another MPI.
-# 4. Ten steps with `NCCL_DEBUG=INFO`: look for `NET/IB` (`NET/OFI` on Slingshot and AWS) between nodes. `NET/Socket` is
+# 5. Ten steps with `NCCL_DEBUG=INFO`: look for `NET/IB` (`NET/OFI` on Slingshot and AWS) between nodes. `NET/Socket` is
 #    the slow network.
-# 5. While it runs, `srun --jobid=JOB --overlap -N1 -n1 nvidia-smi`: are the GPUs busy, and how full is their memory?
-# 6. Afterwards `seff JOB`, or `sacct -j JOB --format=JobID,State,Elapsed,TotalCPU,ReqMem,MaxRSS` (on a real cluster:
-#    this one keeps no accounts). Ask for less next time.
+# 6. While it runs, `srun --jobid=JOB --overlap -N1 -n1 nvidia-smi`: are the GPUs busy, and how full is their memory?
+# 7. Afterwards `seff JOB`, or `sacct -j JOB --format=JobID,State,Elapsed,TotalCPU,ReqMem,MaxRSS`. Ask for less next
+#    time.
 
 # %% [markdown]
 # **Where things belong**
@@ -265,8 +267,9 @@ programs.show(PROGRAMS / "slurm" / "gpus_torch.sbatch")
 #   `srun … apptainer exec --nv IMAGE.sif python train.py`.
 # - **Variables.** `sbatch` copies those of your shell (`--export=ALL`), so a script works today and fails tomorrow:
 #   begin with `module purge`. With `--export=NONE` the job starts clean, and then `srun` needs `--export=ALL`.
-# - **Files.** Data and checkpoints go to *scratch*: it is large, but old files there are deleted. Your home has a quota
-#   of bytes and of files. Pack small files into an archive, and unpack it in the job to the node's disk (`$TMPDIR`).
+# - **Files.** Download on the login node: compute nodes often have no internet. Data and checkpoints go to *scratch*:
+#   it is large, but old files there are deleted. Your home has a quota of bytes and of files. Pack small files into an
+#   archive, and unpack it in the job to the node's disk (`$TMPDIR`).
 # - **TensorBoard, Jupyter.** Through a tunnel: `ssh -J LOGIN -L 6006:localhost:6006 NODE`, then open localhost:6006.
 
 # %% [markdown]
@@ -342,9 +345,9 @@ for count in (1, 2, 3):
 # switched that off: `--requeue`. `--signal=USR1@87` sends SIGUSR1 to the workers 87 seconds before the time limit, or
 # up to a minute earlier: *short* has only 120.
 #
-# If `train.py` has saved and is not done, it ends with status 85, and the script requeues the job. Here
-# `--kill-on-bad-exit` would be wrong: the first worker that ends would take the other one with it. `--wait=60` gives
-# that one a minute.
+# If `train.py` has saved and is not done, it ends with status 85, and the script requeues the job.
+# `--kill-on-bad-exit=0` keeps the first worker that ends from taking the other one with it; `--wait=60` gives that one
+# a minute.
 #
 # A slow network makes the jobs last. We will kill a node of *dying*; *short* may run for two minutes.
 
@@ -360,7 +363,7 @@ long_script = """\
 
 echo "attempt ${SLURM_RESTART_COUNT:-0} on $SLURM_JOB_NODELIST"
 status=0
-srun --wait=60 python train.py --slurm "$@" || status=$?
+srun --kill-on-bad-exit=0 --wait=60 python train.py --slurm "$@" || status=$?
 if [ $status -eq 85 ]; then scontrol requeue $SLURM_JOB_ID; fi
 exit $status
 """
@@ -391,7 +394,8 @@ login.run("squeue --format='%.6i %.12j %.10T %.6D %R'; sinfo --format='%t %N'")
 
 # %% [markdown] tags=["slide-takeaway"]
 # **The node is down, and the job is back in the queue, though nobody submitted it again.** Slurm has ended the worker
-# on node1, too. The reason `BeginTime` means that Slurm waits until nothing of the first attempt can be left.
+# on node1, too. The reason `BeginTime` means that Slurm waits, here about two minutes, until
+# nothing of the first attempt can be left.
 #
 # The administrator switches node2 on. The same training also runs undisturbed on one node,
 # for comparison.
@@ -478,14 +482,12 @@ print("state:", slow.wait(array))
 slow.run(f"python scaling_table.py scaling-{array}")
 results = {n: json.loads(slow.read(f"scaling-{array}/{n}.json")) for n in (1, 2, 3)}
 one, two, three = results.values()
-gain = two["images_per_second"] > one["images_per_second"]
-print("The second node makes this training", "faster." if gain else "slower.")
 ring = costs.all_reduce("ring", 3, two["gradient_bytes"]).seconds(2 * 2e-3, 8 / 100e6)
 predicted, measured = 1e3 * (two["alone"] + ring), 1e3 * three["step_seconds"]
 print(f"3 nodes by the ring's formula: {predicted:.0f} ms, measured {measured:.0f} ms")
 
 # %% [markdown]
-# The exchange takes many times as long as the computing, so the efficiency is little more than their ratio. The last
+# The exchange takes many times as long as the computing, so the efficiency is nearly computing over exchange. The last
 # line adds the ring's formula ([chapter 06](06_collectives_and_ring_all_reduce.ipynb)) to one node's step. The formula
 # is usually too fast: Horovod's ranks first agree on which tensors are ready, in messages that cost the latency, and at
 # most 95 % of an Ethernet frame is data. What helps on such a link?
@@ -504,7 +506,6 @@ times |= {"fused": two["ways"]["plain"], "fused, fp16": two["ways"]["fp16"]}
 times["fused, 4 batches"] = two["ways"]["accumulate"] / two["batches"]
 for way, seconds in times.items():
     print(f"{way:17}{1e3 * seconds:7.0f} ms per batch on two nodes")
-print(f"Fusion saves {1 - times['fused'] / times['not fused']:.0%}.")
 print(f"Half the bytes save {1 - times['fused, fp16'] / times['fused']:.0%}: latency stays.")
 login.close()
 
@@ -531,6 +532,7 @@ quizzes.ask("15")
 # **Sources.**
 # - Slurm: [*sbatch*](https://slurm.schedmd.com/sbatch.html), [*srun*](https://slurm.schedmd.com/srun.html),
 #   [*job arrays*](https://slurm.schedmd.com/job_array.html).
+# - [Princeton](https://github.com/PrincetonUniversity/multi_gpu_training), multi-GPU training, for one GPU first.
 # - Binding: [Polaris](https://docs.alcf.anl.gov/polaris/running-jobs/),
 #   [*mpirun*](https://docs.open-mpi.org/en/v5.0.x/man-openmpi/man1/mpirun.1.html).
 # - [clusters.md](../docs/clusters.md), to measure and predict your own cluster.

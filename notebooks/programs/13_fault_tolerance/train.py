@@ -10,7 +10,7 @@ cluster instead: all workers save together and exit with status 85, "start me ag
 
     #SBATCH --nodes=2 --ntasks-per-node=1 --time=04:00:00 --signal=USR1@120 --requeue
     status=0
-    srun python train.py --slurm --backup /shared/backup --result result.json || status=$?
+    srun --kill-on-bad-exit=0 --wait=60 python train.py --slurm --backup /shared/backup || status=$?
     if [ $status -eq 85 ]; then scontrol requeue $SLURM_JOB_ID; fi
     exit $status
 

@@ -115,7 +115,7 @@ def newest(folder: str | Path, expected: Layout | None = None) -> str | None:
             chosen = prefix
             break
         passed_over.append(f"Checkpoint {number(prefix)} cannot be used ({reason})")
-    why = ", ".join(passed_over) or (
+    why = ",\n".join(passed_over) or (
         f"Checkpoint {number(chosen)} is whole" if chosen else f"There is no checkpoint in {folder}"
     )
     end = f"resuming from checkpoint {number(chosen)}" if chosen else "starting from the beginning"

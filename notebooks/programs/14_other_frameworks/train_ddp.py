@@ -71,24 +71,34 @@ def train(options: object, device: torch.device) -> dict:
             optimizer.step()
             losses.append(loss.item())
         if options.folder and dist.get_rank() == 0:
-            save(options, model, optimizer, epochs_done=epoch + 1)
+            save(options, model, optimizer, done=epoch + 1)
     momentum = [slot["momentum_buffer"] for slot in optimizer.state.values()]
     held = {"parameters": sum(weight.nbytes for weight in model.parameters())}
     held["optimizer"] = sum(tensor.nbytes for tensor in momentum)
     return {"losses": losses, "state": network.state_dict(), "held": held}
 
 
-def save(options: object, model: DistributedDataParallel, optimizer: torch.optim.Optimizer, epochs_done: int) -> None:
-    """Write a checkpoint."""
-    # Step 6, checkpoint on rank 0: of the model without its wrapper, so that a program without DDP can load it.
+def save(
+    options: object,
+    model: DistributedDataParallel,
+    optimizer: torch.optim.Optimizer,
+    done: int,
+) -> None:
+    """Write a checkpoint after so many epochs."""
+    # Step 6, checkpoint on rank 0: of the model without its wrapper. Any program can load it.
     options.folder.mkdir(parents=True, exist_ok=True)
-    state = {"model": model.module.state_dict(), "optimizer": optimizer.state_dict(), "epochs_done": epochs_done}
-    torch.save(state, options.folder / "checkpoint.pt")
+    state = {"model": model.module.state_dict(), "optimizer": optimizer.state_dict()}
+    torch.save({**state, "epochs_done": done}, options.folder / "checkpoint.pt")
 
 
-def load(options: object, model: DistributedDataParallel, optimizer: torch.optim.Optimizer) -> int:
-    """Read it, on every rank: nothing sends the optimizer's state; how many epochs are done."""
-    saved = torch.load(options.folder / "checkpoint.pt", map_location=next(model.parameters()).device)
+def load(
+    options: object,
+    model: DistributedDataParallel,
+    optimizer: torch.optim.Optimizer,
+) -> int:
+    """Read it on every rank, since nothing sends the optimizer's state; the epochs done."""
+    device = next(model.parameters()).device
+    saved = torch.load(options.folder / "checkpoint.pt", map_location=device)
     model.module.load_state_dict(saved["model"])
     optimizer.load_state_dict(saved["optimizer"])
     return saved["epochs_done"]

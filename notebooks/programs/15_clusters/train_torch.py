@@ -39,6 +39,8 @@ def main() -> None:
     else:
         dist.init_process_group(backend, store=dist.HashStore(), rank=0, world_size=1)
     device = torch.device("cuda", int(os.environ.get("LOCAL_RANK", 0))) if backend == "nccl" else torch.device("cpu")
+    if device.type == "cuda":
+        torch.cuda.set_device(device)
     layers = make_network(options.units).to(device)
     model = DistributedDataParallel(layers)  # sends rank 0's weights to all, and averages the gradients in `backward`
     optimizer = torch.optim.SGD(model.parameters(), options.learning_rate, momentum=network.MOMENTUM)
@@ -58,7 +60,7 @@ def main() -> None:
 def leave() -> None:
     """Leave the process group.
 
-    On processors PyTorch 2.13 sometimes aborts one rank in `destroy_process_group`, when all is done, and torchrun
+    On CPUs PyTorch 2.13 sometimes aborts one rank in `destroy_process_group`, when all is done, and torchrun
     takes that for a failure. There the process ends without it, when all ranks have come here.
     """
     if dist.get_backend() != "gloo":

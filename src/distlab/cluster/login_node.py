@@ -20,6 +20,7 @@ from distlab import recorded_results
 from distlab.cluster.cluster import Cluster
 from distlab.cluster.namespaces import ClusterError, missing
 from distlab.recorded_results import BadRecord
+from distlab.runtime.tables import as_typed
 
 RECORD = "notebook"
 """Name of the file with all that a notebook was told, in the folder `recorded` of its programs."""
@@ -151,7 +152,7 @@ class LoginNode:
 
     def _print(self, command: str) -> str:
         output = str(self._result(command, lambda: self._said(command)))
-        print(f"$ {command}\n{output}".rstrip())
+        print(f"$ {as_typed(command)}\n{output}".rstrip())
         return output
 
     def _result(self, key: str, act: Callable[[], Any]) -> Any:

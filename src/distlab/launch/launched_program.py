@@ -15,6 +15,7 @@ from distlab.launch import fork_server, rank_process
 from distlab.launch.job import Command, Job, LaunchedRun, LaunchError, PortTaken
 from distlab.launch.supervisor import Supervisor
 from distlab.runtime.lookups import seen_from
+from distlab.runtime.tables import as_typed
 
 # Importing TensorFlow alone takes a loaded machine most of a minute.
 SECONDS, START_SECONDS = 900.0, 300.0
@@ -145,7 +146,7 @@ class LaunchedProgram:
         for command in reversed(job.commands):
             variables = [f"{name}={shlex.quote(value)}" for name, value in command.environment.items()]
             starter = [Path(word).name for word in command.starter[:1]] + [*command.starter[1:]]
-            lines.append(" ".join([*variables, shlex.join([*starter, *program])]))
+            lines.append(as_typed(" ".join([*variables, shlex.join([*starter, *program])])))
         return " &\n".join(lines)
 
 

@@ -1,5 +1,6 @@
-"""Tables as text: aligned columns for a terminal or a cell, and Markdown for pages and documents."""
+"""Tables as text: aligned columns for a terminal or a cell, and Markdown for pages and documents; long commands."""
 
+import re
 from collections.abc import Sequence
 
 Row = Sequence[object]
@@ -28,3 +29,13 @@ def markdown(header: Row, rows: Sequence[Row], right: Sequence[int] = ()) -> str
     """A Markdown table; `right` are the numbers (from 0) of the columns aligned to the right."""
     rule = ["---:" if number in right else "---" for number in range(len(header))]
     return "\n".join("| " + " | ".join(str(cell) for cell in row) + " |" for row in (header, rule, *rows))
+
+
+def as_typed(command: str, width: int = 95) -> str:
+    """A shell command, in lines of at most `width` columns where breaks before options allow that."""
+    lines = [""]
+    for part in re.split(r" (?=--?[a-z])", command):
+        if lines[-1] and len(lines[-1]) + len(part) + 3 > width:
+            lines.append("   ")
+        lines[-1] += f" {part}" if lines[-1] else part
+    return " \\\n".join(lines)

@@ -83,7 +83,7 @@ def who_must_call(
             nothing.""",
     }
     divided = {
-        f"Each rank has 1/{ranks} of every weight.": "`fully_shard` divides every weight among the ranks.",
+        f"Each rank has about 1/{ranks} of every weight.": "`fully_shard` divides every weight among the ranks.",
         "All ranks must take part in writing the weights.": "Whatever needs all parts must be called by all ranks.",
     }
     right, wrong = (whole, divided) if way == "DistributedDataParallel" else (divided, whole)

@@ -6,7 +6,7 @@ from distlab.quizzes.item import Item, figure, other, pick
 PLACES = {
     "in the shell that `salloc` has started, without `srun`": "On the login node",
     "in a batch script, without `srun`": "On the first node of the allocation",
-    "in a batch script, after `srun`": "On all nodes of the job",
+    "in a batch script, as `srun python train.py`": "On all nodes of the job",
 }
 
 
