@@ -446,6 +446,7 @@ comparison.judge("ray_horovod", "ray_tensorflow")
 #
 # With `dist_sync` the store adds up what all workers push; `dist_async` waits for none. After `set_optimizer` the
 # *server* turns each sum into a step, and a pull returns new weights. Without it a pull returns the sum: an all-reduce.
+# A worker sends and receives $n$ bytes, a single server $Nn$; $N$ servers that share the keys have $n$ each.
 
 # %% tags=["varies"]
 comparison.run("mxnet")
@@ -486,7 +487,7 @@ quizzes.ask("14")
 # - In JAX you say where arrays are stored, and the compiler adds the collectives.
 # - ZeRO 3 and FSDP keep 1/N of weights and momentum on each rank.
 # - Two ranks that equal one prove the parallel part; a silent default shows only against another framework.
-# - Ray starts processes; Horovod or TensorFlow still trains.
+# - Ray starts processes; it does not train.
 #
 # **Next.** [Lab 14](../labs/14_other_frameworks/lab.ipynb), [15 clusters](15_clusters.ipynb).
 #
