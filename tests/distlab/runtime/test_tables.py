@@ -1,5 +1,7 @@
 """Tables as aligned text and as Markdown."""
 
+import shlex
+
 from distlab.runtime import tables
 
 HEADER = ("name", "seconds")
@@ -31,3 +33,10 @@ def test_markdown_has_a_rule_that_says_how_columns_are_aligned() -> None:
         "| ring | 1.5 |",
         "| tree, on one host | 12 |",
     ]
+
+
+def test_a_long_command_breaks_before_options_and_means_the_same() -> None:
+    command = "srun --nodes=2 --ntasks-per-node=8 --gpus-per-task=1 --label bash -c 'echo rank $SLURM_PROCID and  done'"
+    lines = tables.as_typed(command).split("\n")
+    assert len(lines) == 2 and max(map(len, lines)) <= 95 and shlex.split("\n".join(lines)) == shlex.split(command)
+    assert tables.as_typed("squeue --me") == "squeue --me"
