@@ -124,9 +124,12 @@ def write() -> None:
 
 
 def commands() -> str:
-    """The page with every command of `distlab` and its options."""
+    """The page with every command of `distlab` and its options, without what each example shows."""
     _, first_group, by_group = cli.app.generate_docs().partition(f"**{next(iter(cli.COMMANDS))}**")
-    return f"# The command distlab\n\nWritten by `make map` from `distlab --help`.\n\n{first_group}{by_group}"
+    text = re.sub(r"(?ms)^```console\n.*?^```\n\n|^\*\*(?:Arguments|Parameters)\*\*:\n\n", "", first_group + by_group)
+    text = re.sub(r"(?m)^(\* \[.*?\]\(.*?\)): .*$", r"\1", text)  # The sentence is at the command.
+    text = re.sub(r"(?m)^Example: `distlab \w+`\n\n?", "", text)
+    return f"# The command distlab\n\nWritten by `make map` from `distlab --help`.\n\n{text}"
 
 
 def minutes_of(entries: list[Entry]) -> dict[str, int]:
