@@ -128,7 +128,7 @@ def commands() -> str:
     _, first_group, by_group = cli.app.generate_docs().partition(f"**{next(iter(cli.COMMANDS))}**")
     text = re.sub(r"(?ms)^```console\n.*?^```\n\n|^\*\*(?:Arguments|Parameters)\*\*:\n\n", "", first_group + by_group)
     text = re.sub(r"(?m)^(\* \[.*?\]\(.*?\)): .*$", r"\1", text)  # The sentence is at the command.
-    text = re.sub(r"(?m)^Example: `distlab \w+`\n\n?", "", text)
+    text = re.sub(r"(?m)^Example: `distlab [\w-]+`\n\n?", "", text)
     return f"# The command distlab\n\nWritten by `make map` from `distlab --help`.\n\n{text}"
 
 
