@@ -26,18 +26,17 @@ PAPERS = {
 def published_numbers() -> str:
     """All numbers, in a section for each kind, by their sources."""
     sections = (
-        ("Scaling efficiencies", "In %, of one GPU's speed or that of as many as named; in brackets the GPUs."),
-        ("Speed of one device", "In images per second; in brackets the batch."),
-        ("Sizes of transformers", "Layers, width and heads."),
-        ("Machines", "What the predictions know of each."),
+        (
+            "Scaling efficiencies",
+            "In %, of one GPU's speed or that of as many as named; in brackets the GPUs.",
+            _efficiencies(),
+        ),
+        *((title, f"In brackets the {IN_BRACKETS[kind]}.", _split_figures(kind)) for kind, title in TITLES.items()),
+        ("Speed of one device", "In images per second; in brackets the batch.", _speeds()),
+        ("Sizes of transformers", "Layers, width and heads.", _transformers()),
+        ("Machines", "What the predictions know of each.", _machines()),
     )
-    lists = (_efficiencies(), _speeds(), _transformers(), _machines())
-    texts = [f"### {title}\n\n{text}\n\n{_list(rows)}" for (title, text), rows in zip(sections, lists, strict=True)]
-    texts[1:1] = [
-        f"### {title}\n\nIn brackets the {IN_BRACKETS[kind]}.\n\n{_list(_split_figures(kind))}"
-        for kind, title in TITLES.items()
-    ]
-    return "\n\n".join(texts)
+    return "\n\n".join(f"### {title}\n\n{opening}\n\n{_list(figures)}" for title, opening, figures in sections)
 
 
 def linked(source: str) -> str:

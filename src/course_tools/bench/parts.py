@@ -7,7 +7,6 @@ from dataclasses import asdict
 from datetime import date
 from importlib.metadata import version
 from pathlib import Path
-from statistics import median
 from typing import Annotated
 
 import psutil
@@ -128,16 +127,6 @@ def chapters_table(measures: Sequence[Measure]) -> str:
     return tables.markdown(["Notebook", "Elapsed, s", "Longest cell, s", "Memory, MiB"], rows, right=(1, 2, 3))
 
 
-def measures_table(measures: Sequence[Measure]) -> str:
-    """A row for each measure that is not of one notebook; of the labs' checks and grading only the slowest lab's."""
-    by_lab = (of_course.CHECK, of_course.GRADING)
-    listed = [measure for measure in measures if measure.part not in (of_course.ALONE, *by_lab)]
-    for part in by_lab:
-        of_part = [measure for measure in measures if measure.part == part and measure.values]
-        listed += sorted(of_part, key=lambda measure: median(measure.values))[-1:]
-    return tables.markdown(HEADER, [measure.row() for measure in listed])
-
-
 def _alone(measures: Sequence[Measure]) -> dict[str, float]:
     """What was measured of each notebook by itself, by name."""
     return {each.name: each.values[0] for each in measures if each.part == of_course.ALONE and each.values}
@@ -153,6 +142,12 @@ def release(bench: Path, docs: Path) -> Path:
     page, measures, facts = docs / "performance.md", read(bench), json.loads(bench.read_text())["about"]
     replace_between(page, *ABOUT, ", ".join(f"{name} {value}" for name, value in facts.items()) + ".")
     replace_between(page, *CHAPTERS, chapters_table(measures))
-    replace_between(page, *MEASURES, measures_table(measures))
+    # Of the labs' checks and of grading the last row counts, which is that of the slowest lab.
+    rows = {
+        each.part if each.part in (of_course.CHECK, of_course.GRADING) else each.name: each.row()
+        for each in sorted(measures, key=lambda each: (each.part, each.values))
+        if each.part != of_course.ALONE
+    }
+    replace_between(page, *MEASURES, tables.markdown(HEADER, [*rows.values()]))
     (docs / "performance.json").write_text(bench.read_text())
     return page
