@@ -124,9 +124,22 @@ def write() -> None:
 
 
 def commands() -> str:
-    """The page with every command of `distlab` and its options."""
+    """The page with the commands of `distlab`; their options, without what each example shows, but for maintainers'."""
     _, first_group, by_group = cli.app.generate_docs().partition(f"**{next(iter(cli.COMMANDS))}**")
-    return f"# The command distlab\n\nWritten by `make map` from `distlab --help`.\n\n{first_group}{by_group}"
+    maintain = "|".join(cli.COMMANDS["Maintain"])
+    shortened = {
+        r"(?s)^```console\n.*?^```\n\n": "",
+        r"^\*\*(?:Arguments|Parameters)\*\*:\n\n": "",
+        r"^Example: `distlab [\w-]+`\n\n?": "",
+        rf"(?s)^## distlab (?:{maintain})\n.*?(?=^## )": "",
+        rf"\[(`(?:{maintain})`)\]\(\S+\)": r"\1",
+        r"^(\* \[.*?\]\(.*?\)): .*$": r"\1",  # The sentence is at the command.
+    }
+    text = first_group + by_group
+    for pattern, replacement in shortened.items():
+        text = re.sub(pattern, replacement, text, flags=re.MULTILINE)
+    opening = "Written by `make map` from `distlab --help`. `distlab NAME --help` says the same, of every command."
+    return f"# The command distlab\n\n{opening}\n\n{text}"
 
 
 def minutes_of(entries: list[Entry]) -> dict[str, int]:

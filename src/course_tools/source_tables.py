@@ -1,13 +1,18 @@
 """The tables of `docs/sources.md` that are made from the published numbers in `distlab.costs`."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
-from distlab.costs import HARDWARE, MODELS, TRANSFORMERS, efficiencies
+from distlab.costs import HARDWARE, MODELS, TRANSFORMERS
+from distlab.costs.published.results import RESULTS
 from distlab.costs.published.split_figures import FIGURES, TITLES
-from distlab.runtime import tables
 
 BEGIN, END = "<!-- published numbers: written by `make map` -->", "<!-- end of the published numbers -->"
+Figure = tuple[str, str, str]
+"""Its source, what it is a figure of, and the figure."""
+
+IN_BRACKETS = {"bubble": "micro-batches", "memory": "devices", "throughput": "split: tensor × pipeline × data"}
+
 # How the modules of distlab.costs shorten their papers.
 PAPERS = {
     "HUANG": "Huang et al., arXiv:1811.06965",
@@ -19,18 +24,19 @@ PAPERS = {
 
 
 def published_numbers() -> str:
-    """All tables, each under its heading."""
+    """All numbers, in a section for each kind, by their sources."""
     sections = (
-        ("Scaling efficiencies", "results.toml", "published", _efficiencies()),
-        *((title, "split_figures.toml", "published", table) for title, table in _split_figures()),
-        ("Speed of one device", "networks.toml", "prediction", _speeds()),
-        ("Sizes of transformers", "transformers.py", "prediction", _transformers()),
-        ("Machines", "hardware.toml", "prediction", _machines()),
+        (
+            "Scaling efficiencies",
+            "In %, of one GPU's speed or that of as many as named; in brackets the GPUs.",
+            _efficiencies(),
+        ),
+        *((title, f"In brackets the {IN_BRACKETS[kind]}.", _split_figures(kind)) for kind, title in TITLES.items()),
+        ("Speed of one device", "In images per second; in brackets the batch.", _speeds()),
+        ("Sizes of transformers", "Layers, width and heads.", _transformers()),
+        ("Machines", "What the predictions know of each.", _machines()),
     )
-    return "\n\n".join(
-        f"### {title}\n\nFrom `src/distlab/costs/{folder}/{module}`.\n\n{table}"
-        for title, module, folder, table in sections
-    )
+    return "\n\n".join(f"### {title}\n\n{opening}\n\n{_list(figures)}" for title, opening, figures in sections)
 
 
 def linked(source: str) -> str:
@@ -40,53 +46,50 @@ def linked(source: str) -> str:
     return re.sub(r"arXiv:(\d{4}\.\d{4,5})", r"[arXiv:\1](https://arxiv.org/abs/\1)", source)
 
 
-def _efficiencies() -> str:
-    rows = [
-        (
-            each.published.model,
-            each.published.hardware,
-            f"{each.published.baseline_ranks} → {each.published.ranks}",
-            f"{each.published.efficiency:.1%}",
-            f"{each.predicted:.1%}",
-            linked(each.published.source),
-        )
-        for each in efficiencies.compare()
-    ]
-    return tables.markdown(("Network", "Machine", "GPUs", "Efficiency", "Predicted", "Source"), rows, right=(2, 3, 4))
+def _efficiencies() -> Iterator[Figure]:
+    for row in RESULTS:
+        start = f"from {row.baseline_ranks} GPUs" if row.baseline_ranks > 1 else ""
+        batch = f"batch {row.speed.batch}" if row.speed else ""
+        what = ", ".join(filter(None, (row.model, row.hardware, row.program, batch, start)))
+        yield row.source, what, f"{100 * row.efficiency:.1f} ({row.ranks})"
 
 
-def _split_figures() -> Iterator[tuple[str, str]]:
-    for kind, title in TITLES.items():
-        rows = [(each.what, f"{each.published:.4g}", linked(each.source)) for each in FIGURES if each.kind == kind]
-        yield title, tables.markdown(("What", "Published", "Source"), rows, right=(1,))
+def _split_figures(kind: str) -> Iterator[Figure]:
+    for each in FIGURES:
+        if each.kind == kind:
+            what, _, detail = (each.what.partition if kind == "throughput" else each.what.rpartition)(", ")
+            detail = re.sub(r"(tensor|pipeline|data) | (micro-batches|devices?)$", "", detail)
+            yield each.source, what, f"{each.published:.4g} ({detail})"
 
 
-def _speeds() -> str:
-    rows = [
-        (
-            model.name,
-            machine,
-            f"{speed.images_per_second:g}",
-            speed.batch,
-            linked(speed.source),
-            _read(speed.second_hand),
-        )
-        for model in MODELS.values()
-        for machine, speed in model.measured.items()
-    ]
-    return tables.markdown(("Network", "Machine", "Images/s", "Batch", "Source", "Read by us"), rows, right=(2, 3))
+def _speeds() -> Iterator[Figure]:
+    for model in MODELS.values():
+        for machine, speed in model.measured.items():
+            figure = f"{model.name} {speed.images_per_second:g} ({speed.batch})"
+            yield _named(speed.source, speed.second_hand), machine, figure
 
 
-def _transformers() -> str:
-    models = TRANSFORMERS.values()
-    rows = [(each.name, each.layers, f"{each.hidden:,}", each.heads, linked(each.source)) for each in models]
-    return tables.markdown(("Model", "Layers", "Width", "Heads", "Source"), rows, right=(1, 2, 3))
+def _transformers() -> Iterator[Figure]:
+    for each in TRANSFORMERS.values():
+        yield each.source, each.name, f"{each.layers}, {each.hidden:,}, {each.heads}"
 
 
-def _machines() -> str:
-    rows = [(name, each.title, linked(each.source), _read(each.second_hand)) for name, each in HARDWARE.items()]
-    return tables.markdown(("Machine", "What", "Source", "Read by us"), rows)
+def _machines() -> Iterator[Figure]:
+    for name, each in HARDWARE.items():
+        yield _named(each.source, each.second_hand), name, each.title
 
 
-def _read(second_hand: bool) -> str:
-    return "second-hand" if second_hand else "in the original"
+def _named(source: str, second_hand: bool) -> str:
+    return source + " (second-hand)" * second_hand
+
+
+def _list(figures: Iterable[Figure]) -> str:
+    """A list of sources, below each what it says of what; figures of one thing are in one line."""
+    listed: dict[str, dict[str, list[str]]] = {}
+    for source, what, figure in figures:
+        listed.setdefault(source, {}).setdefault(what, []).append(figure)
+    lines = []
+    for source, by_thing in listed.items():
+        lines.append(f"- {linked(source)}")
+        lines += [f"    - {what}: {', '.join(of_thing)}" for what, of_thing in by_thing.items()]
+    return "\n".join(lines)

@@ -15,8 +15,8 @@ VIRTUAL, TRAINING = "virtual cluster", "training"
 SECONDS_PER_LAUNCH, ROUNDS = 600, 3
 PROGRAM = Path("notebooks") / "programs" / "11_scaling_and_profiling" / "measure_throughput.py"
 ARGUMENTS: tuple[object, ...] = ()
-RINGS: tuple[tuple[int, bool, float, float | None], ...] = ((1024, True, 3.0, 300.0), (4096, False, 30.0, None))
-"""Ranks, whether the events are kept, and the goals: processor seconds, and MiB if there is one."""
+RINGS = (1024, True, 3.0, 300.0), (4096, False, 30.0, 0.0)
+"""Ranks, whether the events are kept, and the goals: processor seconds, and MiB unless it is 0."""
 
 # In a process of its own, so that its peak is that of this run alone; NumPy is imported before the clock starts.
 _RING = """
@@ -56,7 +56,7 @@ def measure_virtual_cluster() -> list[Measure]:
 
 @dataclass(frozen=True)
 class Way:
-    """One run of the program: its name for people, its `--way`, devices, workers or ranks, and what it adds."""
+    """One run of the program: its name for people, its `--way`, workers or ranks, and what it adds."""
 
     name: str
     way: str
@@ -98,14 +98,13 @@ def images_per_second(way: Way) -> float | str:
     if way.way == "horovod" and (problem := launch.horovod_problem()):
         return problem
     arguments = ["--way", way.way, *way.options, *ARGUMENTS]
-    limits = {"seconds": SECONDS_PER_LAUNCH, "start_seconds": SECONDS_PER_LAUNCH}
-    options: dict[str, Any] = {"echo": False, "result": True, **limits}
+    most = SECONDS_PER_LAUNCH
+    options: dict[str, Any] = {"echo": False, "result": True, "seconds": most, "start_seconds": most}
     try:
         if way.way == "horovod":
             run = launch.horovodrun(PROGRAM, *arguments, ranks=way.count, **options)
         else:
-            workers = way.count if way.way == "multi_worker" else 1
-            run = launch.tensorflow(PROGRAM, *arguments, workers=workers, **options)
+            run = launch.tensorflow(PROGRAM, *arguments, workers=way.count, **options)
     except launch.LaunchError as error:
         return str(error).splitlines()[0]
     result: Any = run.result

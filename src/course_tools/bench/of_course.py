@@ -3,6 +3,7 @@
 import sys
 import tempfile
 import time
+import timeit
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -96,11 +97,8 @@ def measure_checks(labs: Path) -> list[Measure]:
 
 def measure_doctor() -> list[Measure]:
     """Elapsed seconds of `distlab doctor`, three times."""
-    seconds = []
-    for _ in range(3):
-        begin = time.perf_counter()
-        processes.run([sys.executable, "-m", "course_tools", "doctor"], MOST_SECONDS)
-        seconds.append(time.perf_counter() - begin)
+    command = [sys.executable, "-m", "course_tools", "doctor"]
+    seconds = timeit.repeat(lambda: processes.run(command, MOST_SECONDS), number=1, repeat=3)
     return [Measure(DOCTOR, "distlab doctor", "s", seconds, DOCTOR_GOAL)]
 
 

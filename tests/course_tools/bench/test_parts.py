@@ -22,6 +22,7 @@ OTHER = [
     Measure("doctor", "distlab doctor", "s", [6.0], 10.0),
     Measure("training", "2 ranks", "", [], 4.0, at_least=True, skipped="there is no Horovod"),
 ]
+OF_LABS = [Measure("grading", f"lab {lab}, 30 notebooks", "s", [s], 60.0) for lab, s in (("02", 42.1), ("03", 31.6))]
 
 
 @pytest.fixture
@@ -71,13 +72,16 @@ def test_the_figures_are_taken_over_with_the_tables(root: Path, tmp_path: Path) 
     with pytest.raises(parts.NothingMeasured, match="run `make bench` first"):
         parts.release(bench, tmp_path)
     page.write_text((root / "docs" / "performance.md").read_text())
-    report = {"about": {"cores": 2}, "notebooks": {}, "measures": list(map(asdict, [*ALONE, *OTHER]))}
+    report = {"about": {"cores": 2}, "notebooks": {}, "measures": list(map(asdict, [*ALONE, *OTHER, *OF_LABS]))}
     bench.write_text(json.dumps(report))
     assert parts.release(bench, tmp_path) == page
     assert json.loads((tmp_path / "performance.json").read_text()) == report
     lines = page.read_text().splitlines()
     assert "| 00 | 70 | 10 | 1,234 |" in lines
     assert "| training | 2 ranks, to 1 rank | 1.8 | 1.6 to 1.9 | ≥ 1.7 | yes |" in lines
+    assert [line for line in lines if "30 notebooks" in line] == [
+        "| grading | lab 02, 30 notebooks | 42.1 s |  | ≤ 60 | yes |"
+    ]
 
 
 def test_the_release_has_figures_of_every_chapter(root: Path) -> None:

@@ -41,7 +41,7 @@ def _rows(
     entry: Mapping[str, Any], sources: Mapping[str, str], reasons: Mapping[str, str]
 ) -> Iterator[PublishedResult]:
     """A row for each number of GPUs above the baseline."""
-    source = sources[entry["source"]].format(**entry)
+    source = sources[entry["source"]]
     if "efficiency" in entry:
         baseline, one_gpu = entry.get("baseline", 1), entry.get("one_gpu", 0.0)
         efficiencies = {int(gpus): efficiency for gpus, efficiency in entry["efficiency"].items()}
