@@ -68,7 +68,6 @@ def but(**changes: Callable[[list[float]], Any]) -> Callable[[list[float]], Mapp
         (but(sum=max), 0.5, "sum: wrong: 6 for [1.0, 2.0, 6.0]: the largest is 6.0"),
         (but(mean=lambda values: sum(values) / 2), 0.5, "mean: wrong: 4.5 for [1.0, 2.0, 6.0]: two"),  # right in one
         (but(sum=lambda values: sum(values) + 1), 0.5, "sum: wrong: 10 for [1.0, 2.0, 6.0]: add them"),
-        (but(mean=lambda values: round(sum(values) / 3, 1)), 0.5, "mean: wrong: 2.7 for [3.0, 5.0]"),
         (but(sum=len, mean=lambda values: 1.0), 0, "mean: wrong: it follows from the wrong sum."),
         (but(sum=lambda values: "x"), 0.5, "sum: wrong: 'x' for [1.0, 2.0, 6.0]: this is not a number."),
         (but(mean=lambda values: None), 0.5, "mean: not done yet: this is None"),
@@ -92,7 +91,6 @@ def test_numbers_by_name(program: Callable[..., Any], share: float, words: str) 
         ),
         (lambda values: sum(values) / 2, 0.5, "nothing: wrong: 0 for []: there is nothing to halve"),
         (lambda values: half(values) if values else values[3], 0.5, "nothing: wrong: for []: it raised IndexError"),
-        (lambda values: 1 / 0, 0, "It raised ZeroDivisionError"),
         (lambda values: [].append(0), 0.5, "something: wrong: None for [4.0]: halve it"),
     ],
 )

@@ -26,24 +26,15 @@ def test_numbers_are_near_relative_to_the_expected_one() -> None:
     assert is_near(None, None) and not is_near(None, 0) and not is_near(0, None) and not is_near(math.nan, 0)
 
 
-@pytest.mark.parametrize("value", [0.14, 0.143, 0.1428571, float(np.float32(1 / 7))])
-def test_a_rounded_number_is_said_to_be_rounded(value: float) -> None:
-    assert is_rounded(value, 1 / 7)
-
-
-@pytest.mark.parametrize("value", [0.15, 0.142, 1.0, 0.0, math.nan, None])
-def test_another_number_is_not_said_to_be_rounded(value: float | None) -> None:
-    assert not is_rounded(value, 1 / 7) and not is_rounded(value, None)
+def test_a_rounded_number_is_said_to_be_rounded() -> None:
+    assert all(is_rounded(value, 1 / 7) for value in (0.14, 0.143, 0.1428571, float(np.float32(1 / 7))))
+    assert not any(is_rounded(value, 1 / 7) for value in (0.15, 0.142, 0.0, math.nan, None))
 
 
 @pytest.mark.parametrize(
     ("answer", "problem"),
     [
         ((10,), "yours gives no dictionary"),
-        (None, "yours gives no dictionary"),
-        ({}, '"steps", "rate" are missing'),
-        ({"rate": 1}, '"steps" is missing'),
-        ({"step": 10, "rate": 1}, '"steps" is missing, and "step" is unknown'),
         ({"step": 10, 7: 1}, '"steps", "rate" are missing, and "step", "7" are unknown'),
     ],
 )
@@ -56,18 +47,11 @@ def test_what_is_no_dictionary_of_the_names_is_said_at_once(answer: object, prob
 @pytest.mark.parametrize(
     ("answer", "words"),
     [
-        (2.5, "one number"),
         (np.array(2.5), "one number"),
-        ([], "an empty list"),
         ((1,), "a tuple of 1 number"),
-        ([1, 2.0], "a list of 2 numbers"),
         ([1, None], "a list of 2 items, of which item 1 is None"),
-        ([np.ones(3), np.ones(4)], "a list of 2 items, of which item 0 is an array of shape (3,)"),
-        (([1, 2, 3], 6), "a tuple of 2 items, of which item 0 is a list of 3 numbers"),
-        (np.ones((1, 4)), "an array of shape (1, 4)"),
+        ([np.ones((3, 2)), 1], "a list of 2 items, of which item 0 is an array of shape (3, 2)"),
         ({0: 1.0}, "a dict"),
-        ("1, 2", "a text"),
-        (True, "a bool"),
     ],
 )
 def test_an_answer_is_described(answer: Plain, words: str) -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from distlab.labs import NOT_DONE, RIGHT, WRONG, Advice, Hint, not_done, parts, right, wrong
+from distlab.labs import NOT_DONE, WRONG, Advice, Hint, not_done, parts, right, wrong
 
 
 class SampleHint(Hint):
@@ -29,30 +29,17 @@ def test_independent_parts_give_points_in_proportion_with_each_hint() -> None:
     some = parts(verdicts)
     assert some.state == WRONG
     assert some.share == pytest.approx(2.5 / 4)
-    assert "2 of 4" in some.text
-    assert "second: wrong: turn it round" in some.text
+    assert "2 of 4" in some.text and "second: wrong: turn it round" in some.text
     assert some.hints == (SampleHint.TURNED,)
+    assert parts({"count": right(), "seconds": wrong("x")}, weights={"count": 3, "seconds": 1}).share == 0.75
     assert parts({"first": right(), "second": right()}).share == 1
     assert parts({"first": not_done("empty"), "second": not_done()}).state == NOT_DONE
 
 
 def test_a_long_hint_is_printed_once_for_parts_with_different_contexts() -> None:
     hint = "each replica divides by its own words, and the strategy adds. What is the sum of these means?"
-    verdicts = {
-        "equal": wrong(hint, context="3 and 3 words: "),
-        "unequal": wrong(hint, context="4 and 2 words: "),
-        "short": wrong("no.", context="1 word: "),
-        "shorter": wrong("no.", context="0 words: "),
-    }
+    verdicts = {"equal": wrong(hint, context="3 words: "), "unequal": wrong(hint, context="4 and 2 words: ")}
     assert parts(verdicts).text.splitlines()[1:] == [
-        f"equal: wrong: 3 and 3 words: {hint}",
+        f"equal: wrong: 3 words: {hint}",
         'unequal: wrong: 4 and 2 words: the same as for "equal".',
-        "short: wrong: 1 word: no.",
-        "shorter: wrong: 0 words: no.",
     ]
-
-
-def test_parts_may_have_weights() -> None:
-    verdicts = {"count": right(), "seconds": wrong(SampleHint.TURNED)}
-    assert parts(verdicts, weights={"count": 3, "seconds": 1}).share == 0.75
-    assert parts(dict.fromkeys(verdicts, right()), weights={"count": 3, "seconds": 1}).state == RIGHT
