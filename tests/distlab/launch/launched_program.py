@@ -75,8 +75,6 @@ def act(what):
     elif what == "mpi":
         from mpi4py import MPI
         MPI.COMM_WORLD.Barrier()
-    elif what == "leave":
-        os._exit(0)
     elif what == "result":
         Path(sys.argv[sys.argv.index("--result") + 1]).write_text(json.dumps({"loss": 0.5, "from": number}))
     else:

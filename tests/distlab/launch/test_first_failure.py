@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from distlab import launch
-from distlab.launch.first_failure import in_order, notes_left_worker
+from distlab.launch.first_failure import in_order
 from distlab.launch.reports import Ended
 from tests.distlab.launch.launched_program import Launched
 from tests.distlab.launch.test_starters import LIMITS, needs_horovod
@@ -18,7 +18,7 @@ LOST_BY_HOROVOD = [*LOST, "horovod.common.exceptions.HorovodInternalError: Horov
 LOST_BY_GLOO = [*LOST, "RuntimeError: [gloo/pair.cc:589] Read error [127.0.0.1]:5: Connection reset by peer"]
 LOST_BY_TENSORFLOW = [
     *LOST,
-    "tensorflow.python.framework.errors_impl.UnavailableError: Collective ops is aborted by: …",
+    "tensorflow.python.framework.errors_impl.UnavailableError: Collective ops is aborted by",
 ]
 NOTE = "2026-11-23 10:00:00.123456: E external/tsl/rpc.cc:7] UNAVAILABLE: Socket closed"
 ABORT = ["MPI_ABORT was invoked on rank 1 in communicator MPI_COMM_WORLD", "with errorcode 7."]
@@ -28,13 +28,10 @@ ABORT = ["MPI_ABORT was invoked on rank 1 in communicator MPI_COMM_WORLD", "with
     ("ends", "lines"),
     [
         ([(1, 5.0, False), (-15, 4.0, True)], {}),
-        ([(3, 5.0, False), (143, 4.0, True)], {}),
         ([(-15, 5.0, True), (-15, 4.0, True)], {"rank 1": RAISED}),
         ([(1, 5.0, True), (1, 4.0, False)], {"rank 1": RAISED, "rank 0": LOST_BY_HOROVOD}),
         ([(-15, 5.0, True), (1, 4.0, False)], {"rank 1": RAISED, "rank 0": LOST_BY_GLOO}),
         ([(1, 5.0, False), (1, 4.0, False)], {"rank 1": [*RAISED, NOTE], "rank 0": LOST_BY_TENSORFLOW}),
-        ([(-9, 5.0, False), (-6, 4.0, False)], {"rank 0": [NOTE]}),
-        ([(None, 5.0, False), (-15, 4.0, True)], {}),
         ([(1, 4.0, False), (1, 5.0, False)], {"rank 1": RAISED, "rank 0": RAISED}),
     ],
 )
@@ -58,23 +55,11 @@ def test_the_starter_is_named_only_if_it_has_ended_the_ranks(of_rank: tuple, fir
     assert in_order(ends, {}, "mpirun")[0][1].name == first
 
 
-def test_that_a_worker_has_left_is_noted_by_tensorflow_in_three_lines() -> None:
-    noted = [
-        "E0000 00:00:1795679299.385806   15059 base_collective_executor.cc:252] StartAbort UNAVAILABLE: The following "
-        "tasks are unhealthy (stopped sending heartbeats):",
-        "/job:worker/replica:0/task:1",
-        "The tasks have crashed. Check the task logs for an earlier error, or scheduler events to debug further.",
-    ]
-    assert all(map(notes_left_worker, noted))
-    assert not any(map(notes_left_worker, [NOTE, *RAISED]))
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize(("act", "code"), [("exit3", 3), ("raise", 1), ("kill", -9)])
-def test_a_worker_is_named_before_the_one_that_has_lost_it(launched: Launched, act: str, code: int) -> None:
+def test_a_worker_is_named_before_the_one_that_has_lost_it(launched: Launched) -> None:
     with pytest.raises(launch.WorkerFailed) as caught:
-        launch.tensorflow(launched.program, f"1=listen,meet,{act}", "0=listen,lose1", **LIMITS)
-    assert (caught.value.rank, caught.value.exit_code) == ("worker 1", code)
+        launch.tensorflow(launched.program, "1=listen,meet,kill", "0=listen,lose1", **LIMITS)
+    assert (caught.value.rank, caught.value.exit_code) == ("worker 1", -9)
 
 
 HOROVOD = """
