@@ -6,7 +6,7 @@ import pytest
 
 from distlab.costs.measured.measurement import WrongMeasurement
 from distlab.costs.measured.prediction import predict_measured
-from distlab.costs.measured.report import as_json, as_table, described, residuals
+from distlab.costs.measured.report import as_json, as_table, residuals
 from tests.distlab.costs.measured.synthetic import exactly, measurement
 
 
@@ -30,12 +30,3 @@ def test_a_residual_is_predicted_over_measured() -> None:
     assert row["residual"] == pytest.approx(0.1)
     with pytest.raises(WrongMeasurement, match="no prediction for 4 ranks; name them with --ranks"):
         residuals(prediction, [measurement(4)])
-
-
-def test_what_is_assumed_is_said_in_words() -> None:
-    shared = measurement(machines=1, cores=2)
-    assert "share 2 cores; so do those predicted" in as_table(predict_measured(shared, [3]))
-    assert "share 2 cores; here each rank has its own" in as_table(predict_measured(shared, [3], own_cores=True))
-    slow = as_table(predict_measured(measurement(hidden=-2.65), [2]))
-    assert "overlap: none; a step took longer" in slow and "by 265% of the shorter" in slow
-    assert "2,000,000 bytes in 2 gradients" in described(measurement())

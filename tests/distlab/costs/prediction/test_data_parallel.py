@@ -1,6 +1,6 @@
 """Steps of data-parallel training: by hand, for arrays, for every model on every machine."""
 
-from dataclasses import replace
+from itertools import product
 
 import numpy as np
 import pytest
@@ -11,10 +11,9 @@ from distlab.costs.prediction.networks import Layer, Measurement
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("overlap", OVERLAPS)
-def test_arrays_equal_numbers(overlap: str) -> None:
-    ranks = np.array([[1, 2, 3], [16, 127, 1024]])
-    for algorithm in CHOICES:
+def test_arrays_equal_numbers() -> None:
+    ranks = np.array([[1, 3], [16, 127]])
+    for algorithm, overlap in product(CHOICES, OVERLAPS):
         together = predict("inception_v3", "dgx1-v100", ranks, algorithm, overlap)
         for place in np.ndindex(ranks.shape):
             alone = predict("inception_v3", "dgx1-v100", ranks[place], algorithm, overlap)
@@ -23,10 +22,9 @@ def test_arrays_equal_numbers(overlap: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("hardware", HARDWARE)
-def test_every_model_on_every_hardware(hardware: str) -> None:
-    for model in MODELS:
-        fused, layers, after = (predict(model, hardware, 2 ** np.arange(11), overlap=overlap) for overlap in OVERLAPS)
+def test_every_model_on_every_hardware() -> None:
+    for model, hardware in product(MODELS, HARDWARE):
+        fused, layers, after = (predict(model, hardware, [1, 8, 1024], overlap=overlap) for overlap in OVERLAPS)
         assert fused.efficiency[0] == layers.efficiency[0] == after.efficiency[0] == 1
         assert fused.communication_seconds[0] == fused.all_reduces[0] == 0
         assert np.all(fused.exposed_seconds[1:] > 0)
@@ -36,7 +34,7 @@ def test_every_model_on_every_hardware(hardware: str) -> None:
         assert np.all(layers.all_reduces[1:] == len(MODELS[model].layers))
 
 
-@pytest.mark.parametrize("algorithm", ["ring", "tree", "halving_doubling", "hierarchical"])
+@pytest.mark.parametrize("algorithm", ["ring", "hierarchical"])
 def test_without_overlap_more_ranks_never_make_a_step_faster(algorithm: str) -> None:
     prediction = predict("resnet101", "horovod-roce25", 4 * 2 ** np.arange(10), algorithm, "none")
     assert np.all(np.diff(prediction.step_seconds) > 0)
@@ -88,19 +86,3 @@ def test_speeds_are_published_or_estimated_or_given_and_say_so() -> None:
     assert predict("resnet50", "horovod-roce25", 1).images_per_second == pytest.approx(219, rel=0.01)
     own = predict("vgg16", "horovod-roce25", 1, speed=Measurement(200.0, 16, "this test"))
     assert (own.images_per_second, own.batch) == (pytest.approx(200), 16)
-
-
-def test_half_precision_on_the_way_halves_the_bytes() -> None:
-    machine = HARDWARE["horovod-roce25"]
-    links = {name: replace(getattr(machine, name), latency=0) for name in ("inside", "between")}
-    full, half = (
-        predict("vgg16", replace(machine, **links), 64, "ring", "none", bytes_per_parameter=size).communication_seconds
-        for size in (4, 2)
-    )
-    assert half == pytest.approx(full / 2, rel=1e-12)
-
-
-@pytest.mark.parametrize("wrong", [{"model": "alexnet"}, {"hardware": "abacus"}, {"algorithm": "rings"}, {"ranks": 0}])
-def test_impossible_predictions_are_refused(wrong: dict) -> None:
-    with pytest.raises(ValueError, match=r"There is no .*; there are|number of ranks"):
-        predict(**({"model": "cnn", "hardware": "laptop", "ranks": 2} | wrong))
