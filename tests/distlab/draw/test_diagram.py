@@ -1,10 +1,8 @@
 """Boxes of diagrams: where they are, and what distinguishes them."""
 
-import itertools
-
 import pytest
 
-from distlab.draw.diagram import box, canvas, row
+from distlab.draw.diagram import box, canvas
 from distlab.draw.style import HATCHES
 
 
@@ -16,10 +14,3 @@ def test_boxes_stand_in_inches_and_differ_in_colour_and_hatch() -> None:
     assert len({patch.get_facecolor() for patch in axes.patches if patch.get_fill()}) == 4
     assert {patch.get_hatch() for patch in axes.patches if patch.get_hatch()} == set(HATCHES[1:4])
     assert axes.texts[3].get_position() == pytest.approx((3.4, 0.4))
-
-
-@pytest.mark.parametrize("count", [1, 2, 7])
-def test_a_row_fills_its_room_with_equal_boxes_and_gaps(count: int) -> None:
-    lefts, width = row(count, 1.0, 8.0, 0.2)
-    assert (len(lefts), lefts[0], lefts[-1] + width) == (count, 1.0, pytest.approx(8.0))
-    assert all(right - left == pytest.approx(width + 0.2) for left, right in itertools.pairwise(lefts))
