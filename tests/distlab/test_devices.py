@@ -148,10 +148,3 @@ def test_threads_from_before_and_from_after_are_held() -> None:
     assert is_held
     assert allowed == [core]
     assert held == [[core]] * 3
-
-
-def test_where_the_system_holds_nothing_it_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delattr(os, "sched_setaffinity", raising=False)
-    monkeypatch.delattr(os, "sched_getaffinity", raising=False)
-    assert not devices.hold_cores({0})
-    assert devices.allowed_cores() == list(range(os.cpu_count()))

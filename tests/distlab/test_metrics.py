@@ -54,14 +54,6 @@ def use_processor(seconds: float) -> None:
         pass
 
 
-@pytest.mark.slow
-def test_sleeping_takes_time_but_no_processor_time() -> None:
-    with Stopwatch() as stopwatch:
-        time.sleep(0.3)
-    assert stopwatch.elapsed >= 0.3
-    assert stopwatch.cpu < stopwatch.elapsed / 2
-
-
 def test_processor_time_counts_every_thread() -> None:
     threads = [threading.Thread(target=use_processor, args=(0.1,)) for _ in range(2)]
     with Stopwatch() as stopwatch:
@@ -117,20 +109,3 @@ def test_a_gpu_that_does_not_report_is_recorded_as_not_a_number(two_gpus: Path, 
     recorded = record(samples=2)
     assert recorded.gpus.shape == (len(recorded.seconds), 2)
     assert np.all(np.isnan(recorded.gpus))
-
-
-def test_a_block_shorter_than_the_interval_has_no_samples_but_the_same_columns(two_gpus: Path) -> None:
-    with Utilisation(interval=3600) as recorded:
-        pass
-    assert recorded.seconds.shape == (0,)
-    assert recorded.cores.shape == (0, CORES)
-    assert recorded.gpus.shape == (0, 2)
-
-
-@pytest.mark.slow
-def test_the_first_sample_is_of_the_block_like_every_other(no_gpu: None) -> None:
-    with Utilisation(interval=0.3) as recorded:
-        deadline = time.monotonic() + 60
-        while not recorded._samples and time.monotonic() < deadline:
-            use_processor(0.02)
-    assert recorded.cores[0].max() > 0

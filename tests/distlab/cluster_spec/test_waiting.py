@@ -58,13 +58,3 @@ def test_a_worker_that_trains_obeys_the_usual_signals(number: signal.Signals) ->
             assert worker.wait(SECONDS_TO_END) == -number
         finally:
             worker.kill()
-
-
-def test_an_interrupt_that_is_ignored_stays_so() -> None:
-    usual = signal.signal(signal.SIGINT, signal.SIG_IGN)
-    try:
-        with cluster_spec.interruptible():
-            assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
-        assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
-    finally:
-        signal.signal(signal.SIGINT, usual)

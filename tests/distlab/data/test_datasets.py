@@ -126,11 +126,6 @@ def test_a_data_folder_without_the_set_is_named_and_nothing_is_downloaded(places
     assert len(data.load("digits").test.images) == 364
 
 
-def test_an_unknown_name_lists_the_known_ones() -> None:
-    with pytest.raises(data.UnknownDataset, match=r"'cifar10'.*digits, mnist, fashion_mnist"):
-        data.load("cifar10")
-
-
 # Downloads
 
 
@@ -193,7 +188,7 @@ def assert_refused(file: Path, expected: str, content: str) -> None:
     assert file.read_bytes() == before
 
 
-@pytest.mark.parametrize("share", [0.0, 0.001, 0.5, 0.99, 0.9999])
+@pytest.mark.parametrize("share", [0.0, 0.5, 0.9999])
 def test_a_truncated_file_is_damaged(places: list[Path], share: float) -> None:
     file = write_npz(places[0])
     content = file.read_bytes()
@@ -209,15 +204,10 @@ def test_a_flipped_byte_in_an_array_is_damage(places: list[Path]) -> None:
     assert_refused(file, "an .npz file of plain arrays", "bytes that cannot be read")
 
 
-@pytest.mark.parametrize("content", [b"<html>Please log in</html>", b"\x93NUMPY\x01\x00", b"PK\x03\x04" + 500 * b"\0"])
-def test_what_is_no_npz_file_is_damaged(places: list[Path], content: bytes) -> None:
-    file = places[0] / "mnist.npz"
-    file.write_bytes(content)
-    assert_refused(file, "an .npz file of plain arrays", "bytes that cannot be read")
-
-
-def test_objects_are_never_unpickled(places: list[Path]) -> None:
+def test_what_is_no_npz_file_is_damaged_and_objects_are_never_unpickled(places: list[Path]) -> None:
     file = write_npz(places[0], x_train=np.array([object()]))
+    assert_refused(file, "an .npz file of plain arrays", "bytes that cannot be read")
+    file.write_bytes(b"<html>Please log in</html>")
     assert_refused(file, "an .npz file of plain arrays", "bytes that cannot be read")
 
 
@@ -232,8 +222,6 @@ UNSUITABLE: list[tuple[dict[str, Any], str, str]] = [
     ({"y_train": None}, "the arrays x_train, y_train", "no y_train"),
     ({"x_train": IMAGES.reshape(40, 784)}, "x_train as uint8 (n, 28, 28)", "uint8 (40, 784)"),
     ({"x_train": IMAGES / np.float32(255)}, "x_train as uint8", "float32 (40, 28, 28)"),
-    ({"x_train": IMAGES[:0], "y_train": LABELS[:0]}, "x_train as uint8 (n, 28, 28)", "(0, 28"),
-    ({"y_train": np.eye(10, dtype=np.uint8)[LABELS]}, "y_train as integers (40,)", "uint8 (40, 10)"),
     ({"y_test": LABELS[:10]}, "y_test as integers (9,)", "uint8 (10,)"),
     ({"y_train": LABELS + 1}, "labels from 0 to 9 in y_train", "labels from 1 to 10"),
 ]

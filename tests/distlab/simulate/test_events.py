@@ -47,17 +47,16 @@ def test_contents_show_what_moved_and_what_the_rank_held() -> None:
     assert [event.position for event in events if event.kind != "receive"] == [1, 1, 0, 0]
 
 
-@pytest.mark.parametrize(("received", "kinds"), [(1, "send receive send"), (3, "send receive send receive")])
-def test_events_until_an_error_come_with_the_error(received: int, kinds: str) -> None:
+def test_events_until_an_error_come_with_the_error() -> None:
     async def program(rank: Rank) -> None:
         for elements in (1, 2) if rank.index == 0 else ():
             await rank.send(1, np.zeros(elements))
-        for _ in range(received if rank.index else 0):
+        for _ in range(3 if rank.index else 0):
             await rank.receive(0)
 
     with pytest.raises(SimulationError) as failure:
         World(2).run(program)
-    assert [event.kind for event in failure.value.events] == kinds.split()
+    assert [event.kind for event in failure.value.events] == ["send", "receive", "send", "receive"]
 
 
 def test_without_events_everything_else_is_the_same() -> None:
