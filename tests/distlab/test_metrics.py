@@ -33,12 +33,6 @@ def two_gpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     return answer
 
 
-@pytest.fixture
-def no_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No `nvidia-smi` is found."""
-    monkeypatch.setattr(metrics, "gpu_names", list)
-
-
 def record(samples: int) -> Utilisation:
     """A recording with at least so many samples, however slow the machine is."""
     with Utilisation(interval=0.01) as recorded:
@@ -83,7 +77,8 @@ def test_the_median_leaves_warm_ups_and_outliers_out(monkeypatch: pytest.MonkeyP
     assert next(durations, None) is None
 
 
-def test_each_sample_has_a_time_and_a_figure_for_each_core(no_gpu: None) -> None:
+def test_each_sample_has_a_time_and_a_figure_for_each_core(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(metrics, "gpu_names", list)
     recorded = record(samples=4)
     samples = len(recorded.seconds)
     assert samples >= 4
@@ -95,17 +90,9 @@ def test_each_sample_has_a_time_and_a_figure_for_each_core(no_gpu: None) -> None
     assert np.all((recorded.cores >= 0) & (recorded.cores <= 100))
 
 
-def test_each_sample_has_a_figure_for_each_gpu(two_gpus: Path) -> None:
-    recorded = record(samples=2)
-    samples = len(recorded.seconds)
-    assert recorded.cores.shape == (samples, CORES)
-    assert recorded.gpus.shape == (samples, 2)
-    assert np.all(recorded.gpus == [97, 3])
-
-
-@pytest.mark.parametrize("answer", ["[N/A]\n[N/A]\n", "", "12\n"], ids=["not supported", "silent", "a GPU missing"])
-def test_a_gpu_that_does_not_report_is_recorded_as_not_a_number(two_gpus: Path, answer: str) -> None:
-    two_gpus.write_text(answer)
+def test_each_sample_has_a_figure_for_each_gpu_not_a_number_where_it_does_not_report(two_gpus: Path) -> None:
     recorded = record(samples=2)
     assert recorded.gpus.shape == (len(recorded.seconds), 2)
-    assert np.all(np.isnan(recorded.gpus))
+    assert np.all(recorded.gpus == [97, 3])
+    two_gpus.write_text("[N/A]\n[N/A]\n")
+    assert np.all(np.isnan(record(samples=2).gpus))

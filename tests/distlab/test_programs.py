@@ -1,6 +1,5 @@
 """Parts of a program as a notebook shows them."""
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -74,11 +73,10 @@ def test_what_is_shown_is_a_block_of_python_or_of_the_shell(program: Path) -> No
     assert programs.show(program, "wrap").data == "```python\ndef wrap(function):\n    return function\n```"
 
 
-@pytest.mark.parametrize("use", [programs.show, programs.module, programs.source])
 def test_a_missing_file_is_named_with_the_folder_it_was_looked_for_from(
-    use: Callable[[str], object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     with pytest.raises(programs.NoSuchProgram) as failure:
-        use("programs/07/minimal.py")
+        programs.show("programs/07/minimal.py")
     assert str(failure.value) == f"There is no file programs/07/minimal.py, seen from the working folder {tmp_path}."

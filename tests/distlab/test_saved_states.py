@@ -77,7 +77,6 @@ def test_a_data_set_that_a_training_cannot_go_on_with_is_refused(tmp_path: Path)
     ("files", "newest"),
     [
         (["checkpoint-9.index", "checkpoint-10.index", "checkpoint"], "checkpoint-10"),
-        (["checkpoints/ckpt-30.index", "checkpoints/ckpt-40.index", "fit/model.keras"], "ckpt-40"),
         (["0001.weights.h5", "0002.weights.h5"], "0002.weights.h5"),
     ],
 )
