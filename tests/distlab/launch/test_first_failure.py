@@ -49,12 +49,6 @@ def test_a_rank_that_is_ended_while_it_aborts_has_the_code_that_mpirun_tells() -
     assert (first.name, first.status) == ("rank 1", 7)
 
 
-@pytest.mark.parametrize(("of_rank", "first"), [((1, 5.0, False), "rank 1"), ((-15, 5.0, True), "mpirun")])
-def test_the_starter_is_named_only_if_it_has_ended_the_ranks(of_rank: tuple, first: str) -> None:
-    ends = [Ended("mpirun", 1, 4.0), Ended("rank 1", *of_rank)]
-    assert in_order(ends, {}, "mpirun")[0][1].name == first
-
-
 @pytest.mark.slow
 def test_a_worker_is_named_before_the_one_that_has_lost_it(launched: Launched) -> None:
     with pytest.raises(launch.WorkerFailed) as caught:

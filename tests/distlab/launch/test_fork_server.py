@@ -11,7 +11,6 @@ import psutil
 import pytest
 
 from distlab import launch
-from distlab.launch import fork_server, rank_process
 from distlab.runtime import processes
 from tests.distlab.launch.test_starters import LIMITS, needs_horovod, needs_mpi
 
@@ -140,15 +139,6 @@ def test_ranks_of_mpirun_are_forked_and_one_bound_to_a_processor_is_not(program:
 def test_horovodruns_ranks_are_forked_though_it_hands_on_what_its_own_imports_have_set(program: Path) -> None:
     launch.horovodrun(program, "describe", **LIMITS)
     assert [rank["imported"] for rank in ranks_of(program)] == [True, True]
-
-
-def test_without_a_server_the_program_gets_an_interpreter_of_its_own(program: Path) -> None:
-    gone = fork_server.PreparedInterpreter(os.environ)
-    gone.close()
-    command = rank_process.command("-", [sys.executable, str(program), "describe"], gone.path)
-    finished = processes.run(command, 300, env=os.environ | {"TF_CONFIG": '{"task": {"index": 0}}'})
-    assert finished.status == 0
-    assert not json.loads((program.parent / "rank0.json").read_text())["imported"]
 
 
 def test_forked_programs_and_their_server_end_with_the_launching_program_and_leave_no_folder(

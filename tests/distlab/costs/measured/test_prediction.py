@@ -77,14 +77,6 @@ def test_hosts_that_share_cores_take_turns(cores: int, expected: list[float]) ->
     assert alone.devices == pytest.approx(cores / 2 * np.array([2, 3, 8]))
 
 
-@pytest.mark.parametrize(("gpus", "device", "each"), [(0, "core", 2), (2, "GPU", 1)])
-def test_hours_are_those_of_all_cores_or_gpus(gpus: int, device: str, each: int) -> None:
-    prediction = predict_measured(measurement(gpus=gpus), [8])
-    assert prediction.device == device
-    seconds = 1_000_000 / 16 / 8 * step(ring(8, TOTAL))
-    assert prediction.device_hours(1_000_000) == pytest.approx([8 * each * seconds / 3600])
-
-
 @pytest.mark.parametrize(("fusion_bytes", "all_reduces"), [(2_000_000, 1), (1_999_999, 2)])
 def test_gradients_beyond_the_fusion_threshold_take_more_all_reduces(fusion_bytes: int, all_reduces: int) -> None:
     model = model_of(measurement(fusion_bytes=fusion_bytes))

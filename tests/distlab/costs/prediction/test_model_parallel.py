@@ -1,7 +1,5 @@
 """Transformers on tensor × pipeline × data ranks, each part of a prediction by hand."""
 
-from dataclasses import replace
-
 import pytest
 
 from distlab.costs import HARDWARE, TRANSFORMERS, Split, predict_split
@@ -35,20 +33,6 @@ def test_the_bubble_is_that_of_the_virtual_cluster(stages: int, sequences: int, 
     assert prediction.micro_batches == sequences
     assert prediction.bubble_seconds / (computing + prediction.bubble_seconds) == pytest.approx(run.bubble_fraction)
     assert prediction.bubble_fraction == pytest.approx(run.bubble_fraction)
-
-
-def test_stages_on_other_hosts_share_their_host_s_connection() -> None:
-    near, far = (
-        predict_split("gpt-18b", replace(HARDWARE["selene"], ranks_per_host=hosts), 4, Split(1, 4), sequences=8)
-        for hosts in (4, 1)
-    )
-    machine, part = HARDWARE["selene"], 2 * 2048 * 6144 / 0.82
-    assert near.pipeline_seconds == pytest.approx(
-        16 * (machine.inside.latency + part * machine.inside.seconds_per_byte)
-    )
-    assert far.pipeline_seconds == pytest.approx(
-        16 * (machine.between.latency + part * machine.between.seconds_per_byte)
-    )
 
 
 def test_zero_3_sends_half_as_much_again_and_more_with_each_micro_batch() -> None:
