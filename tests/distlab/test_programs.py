@@ -71,12 +71,3 @@ def test_what_is_shown_is_a_block_of_python_or_of_the_shell(program: Path) -> No
     (script := program.with_suffix(".sbatch")).write_text("srun hostname\n")
     assert programs.show(script).data == "```bash\nsrun hostname\n```"
     assert programs.show(program, "wrap").data == "```python\ndef wrap(function):\n    return function\n```"
-
-
-def test_a_missing_file_is_named_with_the_folder_it_was_looked_for_from(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    with pytest.raises(programs.NoSuchProgram) as failure:
-        programs.show("programs/07/minimal.py")
-    assert str(failure.value) == f"There is no file programs/07/minimal.py, seen from the working folder {tmp_path}."

@@ -66,12 +66,3 @@ def test_every_pass_has_its_box(schedule: str, chunks: int) -> None:
     assert drawn == done
     # Forward passes are not hatched, backward ones are: a difference that colour alone does not carry.
     assert sum(bool(box.get_hatch()) for box in boxes) == 4 * 8 * chunks
-
-
-def test_schedules_share_one_time_axis_and_say_their_bubble() -> None:
-    timings = {"GPipe": simulate("gpipe", 4, 4), "interleaved": simulate("interleaved", 4, 4, 2)}
-    figure = draw.pipeline_schedules(timings)
-    limits = {axes.get_xlim() for axes in figure.axes}
-    assert len(limits) == 1 and next(iter(limits))[1] >= timings["GPipe"].seconds
-    titles = [axes.get_title() or axes.get_title(loc="left") for axes in figure.axes]
-    assert titles == ["GPipe: 21 units of time, bubble 43 %", "interleaved: 16.5 units of time, bubble 27 %"]

@@ -9,7 +9,6 @@ import pytest
 from distlab import launch
 from distlab.launch.first_failure import in_order
 from distlab.launch.reports import Ended
-from tests.distlab.launch.launched_program import Launched
 from tests.distlab.launch.test_starters import LIMITS, needs_horovod
 
 RAISED = ["Traceback (most recent call last):", '  File "program.py", line 3', "ValueError: the shapes do not fit"]
@@ -47,13 +46,6 @@ def test_a_rank_that_is_ended_while_it_aborts_has_the_code_that_mpirun_tells() -
     ends = [Ended("rank 0", -signal.SIGTERM, 1.0, True), Ended("rank 1", -signal.SIGTERM, 2.0, True)]
     first = in_order(ends, {"mpirun": ABORT}, "mpirun")[0][1]
     assert (first.name, first.status) == ("rank 1", 7)
-
-
-@pytest.mark.slow
-def test_a_worker_is_named_before_the_one_that_has_lost_it(launched: Launched) -> None:
-    with pytest.raises(launch.WorkerFailed) as caught:
-        launch.tensorflow(launched.program, "1=listen,meet,kill", "0=listen,lose1", **LIMITS)
-    assert (caught.value.rank, caught.value.exit_code) == ("worker 1", -9)
 
 
 HOROVOD = """

@@ -141,21 +141,6 @@ def test_activities_are_what_horovod_means_by_them(
     assert round(1e6 * (collective.end - collective.start)) == call
 
 
-def test_the_next_negotiation_may_begin_before_the_operation_has_ended(tmp_path: Path) -> None:
-    first, second = step(1, 1000), step(1, 1128)
-    [*_, end] = first
-    events = [named(1, "first"), *first[:-1], second[0], second[1], *second[2:4], end, *second[4:]]
-    timeline = read(tmp_path, "[" + ",".join(events) + "]")
-    assert [operation.last_rank for operation in timeline.operations] == [0, 0]
-    assert microseconds(timeline.totals()) == {
-        "negotiating": 200,
-        "queueing": 10,
-        "copying": 6,
-        "communicating": 40,
-        "finishing": 8,
-    }
-
-
 @pytest.mark.parametrize(
     ("content", "missing"),
     [

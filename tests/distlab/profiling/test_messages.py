@@ -34,15 +34,6 @@ def test_everything_goes_to_device_0_and_comes_back_one_message_at_a_time() -> N
     assert between_devices(graph_of(to_one_and_back), DEVICES) == gathered + returned
 
 
-def test_a_chain_takes_one_step_a_device() -> None:
-    def chain() -> None:
-        tensor = on("CPU:3")
-        for device in ("CPU:1", "CPU:1", "CPU:0"):
-            tensor = on(device, tensor)
-
-    assert between_devices(graph_of(chain), DEVICES) == [Message(1, 3, 1), Message(2, 1, 0)]
-
-
 def test_a_tensor_with_two_readers_travels_once_and_two_tensors_twice() -> None:
     def two_readers() -> None:
         tensor = on("CPU:0")

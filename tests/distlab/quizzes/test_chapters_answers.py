@@ -63,15 +63,6 @@ def batches(v: Any) -> float:
     return count
 
 
-def last_part(v: Any) -> float:
-    """Hand out the images in portions, rounded up, until none is left."""
-    left, portion = v.rest, -(-v.rest // v.replicas)
-    for _ in range(v.replicas):
-        part = min(portion, left)
-        left -= part
-    return part
-
-
 # Chapters 06 to 09 ---------------------------------------------------------------------------------------------------
 
 
@@ -79,19 +70,6 @@ def after_the_collective(v: Any) -> str:
     program = getattr(collectives, v.collective.replace("all_reduce", "ring_all_reduce"))
     rows = [np.array(row) for row in (v.ones, v.tens, v.hundreds)]
     return str(World(3).run(program, rows).results[v.rank].tolist())
-
-
-def fastest(v: Any) -> str:
-    p, n = v.ranks, 1e3 * v.kilobytes
-    q = 2 ** int(math.log2(p))
-    more = 2 * (p > q)
-    seconds = {
-        "naive": 2 * (p - 1) * (5e-6 + n * 1e-9),
-        "tree": 2 * math.ceil(math.log2(p)) * (5e-6 + n * 1e-9),
-        "ring": 2 * (p - 1) * 5e-6 + 2 * (p - 1) / p * n * 1e-9,
-        "halving-doubling": (2 * math.log2(q) + more) * 5e-6 + (2 * (q - 1) / q + more) * n * 1e-9,
-    }
-    return min(seconds, key=lambda name: seconds[name])
 
 
 def slow_link(v: Any) -> float:
@@ -125,12 +103,6 @@ def waits_for(v: Any) -> str:
     with pytest.raises(DeadlockError) as found:
         World(v.ranks).run(blocking_step, [np.ones(1)] * v.ranks)
     return f"For rank {found.value.waiting[v.rank].source}"
-
-
-def files_read(v: Any) -> float:
-    """Each worker takes all files, or every W-th."""
-    files = [v.of_file] * (v.workers * v.files_per_worker)
-    return sum(sum(files if v.policy == "DATA" else files[worker :: v.workers]) for worker in range(v.workers))
 
 
 def metric_of_the_chief(v: Any) -> float:
@@ -180,12 +152,6 @@ def adasum(v: Any) -> float:
 # Chapters 10 to 15 ---------------------------------------------------------------------------------------------------
 
 
-def variance_of_all(v: Any) -> float:
-    """The variance of two halves that are made to have these means and variances."""
-    means, deviations = np.array([v.first, v.second]), np.sqrt(v.variances)
-    return float(np.var(np.concatenate([means - deviations, means + deviations])))
-
-
 def noise_scale(v: Any) -> float:
     """Solve |G|² + tr Σ / B for the two batch sizes."""
     sizes = np.array([v.batch, v.batch * v.ranks])
@@ -224,14 +190,6 @@ def seam(v: Any) -> float:
     return float(np.sum(np.abs(halves - convolved(line)) > 1e-9))
 
 
-def flattened(v: Any) -> float:
-    """Mark the feature in an array and look for it after the reshape."""
-    image = np.zeros((v.side, v.side, v.channels))
-    image[v.row, v.column, v.channel] = 1
-    line = image if v.framework == "Keras" else image.transpose(2, 0, 1)
-    return float(np.argmax(line.reshape(-1)))
-
-
 def host(v: Any) -> str:
     variables = {
         "SLURM_STEP_NODELIST": v.names,
@@ -250,27 +208,22 @@ EXPECTED: dict[str, Callable[[Any], float | str]] = {
     "02 batches_of_two_epochs": batches,
     "03 odd_hierarchy": lambda v: total([v.times * place for place in range(1, v.devices)]),
     "04 reduced_loss": lambda v: total(v.parts),
-    "04 images_of_the_last_replica": last_part,
     "06 what_a_rank_has": after_the_collective,
     "06 blocking_ring": waits_for,
-    "06 fastest_all_reduce": fastest,
     "06 slow_link": slow_link,
     "06 straggler": straggler,
-    "07 auto_sharding": files_read,
     "07 metric_of_the_chief": metric_of_the_chief,
     "08 mean_staleness": staleness,
     "09 average_over_ranks": lambda v: total([v.start + rank for rank in range(v.ranks)]) / v.ranks,
     "09 fused_all_reduces": buffers,
     "09 overflow_in_fp16": in_16_bits,
     "09 length_by_adasum": adasum,
-    "10 synchronised_variance": variance_of_all,
     "10 noise_scale_of_ranks": noise_scale,
     "11 images_processed": lambda v: whole_batches(v.images, v.batch * v.gpus),
     "12 bubble": lambda v: waiting_share(v.stages, v.micro_batches),
     "12 interleaved_bubble": lambda v: waiting_share(v.stages, v.stages * v.times, v.chunks),
     "12 activations_of_a_stage": activations,
     "12 width_of_the_seam": seam,
-    "14 place_after_flatten": flattened,
     "15 host_of_a_rank": host,
     "15 jobs_of_an_array": lambda v: math.ceil(v.tasks / v.at_once) * v.minutes,
 }

@@ -2,10 +2,9 @@
 
 from pathlib import Path
 
-import numpy as np
 import pytest
 
-from distlab.costs.measured.measurement import Spread, WrongMeasurement, read, require_same_set_up, write
+from distlab.costs.measured.measurement import WrongMeasurement, read, require_same_set_up, write
 from tests.distlab.costs.measured.synthetic import exactly, measurement
 
 
@@ -16,12 +15,6 @@ def test_it_is_read_as_it_was_written_and_nothing_else_is(tmp_path: Path) -> Non
     file.write_text(file.read_text().replace('"cores"', '"kernels"'))
     with pytest.raises(WrongMeasurement, match="is no measurement"):
         read(file)
-
-
-def test_the_spread_of_normal_times_is_their_deviation() -> None:
-    spread = Spread.of(np.random.default_rng(1).normal(0.2, 0.01, 100_000).tolist())
-    assert spread.median == pytest.approx(0.2, rel=0.01)
-    assert spread.relative == pytest.approx(0.05, rel=0.02)
 
 
 def test_only_measurements_of_one_set_up_belong_together() -> None:

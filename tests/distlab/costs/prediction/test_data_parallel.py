@@ -60,16 +60,6 @@ def test_the_steps_of_one_overlapped_step_by_hand() -> None:
     assert (after.seconds[0], after.all_reduces[0]) == (9.0, 1)
 
 
-def test_moving_bytes_slow_the_computing() -> None:
-    def seconds(slowdown: float) -> float:
-        assumptions = Assumptions(slowdown=slowdown, cycle_seconds=0.0)
-        moving = lambda entries, array_bytes: (0 * array_bytes, 1e-6 * array_bytes)  # noqa: E731
-        return step(MODELS["mlp"].layers, np.array([1.0]), moving, "layers", assumptions).seconds[0]
-
-    # The output layer's 5,160 bytes move for 5.16 ms while the other layer computes.
-    assert seconds(0.5) - seconds(0.0) == pytest.approx(5.16e-3 * (1 - 1 / 1.5), rel=1e-9)
-
-
 def test_straggler_delay_grows_like_the_largest_of_normal_numbers() -> None:
     drawn = np.random.default_rng(0).standard_normal((4000, 512))
     for count in (2, 8, 64, 512):

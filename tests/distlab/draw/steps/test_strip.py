@@ -3,11 +3,10 @@
 import numpy as np
 import pytest
 from matplotlib.figure import Figure
-from matplotlib.patches import FancyArrowPatch
 
 from distlab import draw
 from distlab.collectives import ring_all_reduce
-from tests.distlab.draw.programs import ALL_REDUCE, FRAMES, drawn, ring_by_numpy
+from tests.distlab.draw.programs import FRAMES, ring_by_numpy
 
 
 def places(figure: Figure, *names: str) -> list[tuple[float, float]]:
@@ -44,18 +43,6 @@ def test_each_box_of_the_picture_holds_the_shares_that_numpy_computes(size: int)
     assert len(content) == expected[..., 0].size
     for (step, rank, chunk), owners in content.items():
         assert owners == set(np.flatnonzero(expected[step, rank, chunk])), (step, rank, chunk)
-
-
-@pytest.mark.parametrize("name", ["halving_doubling", "hierarchical"])
-def test_an_arrow_for_each_message_and_a_box_for_each_chunk_of_each_rank_after_each_step(name: str) -> None:
-    trace = draw.trace(ALL_REDUCE[name], 4)
-    figure = trace.strip()
-    messages = trace.events.select("send")
-    assert sum(isinstance(patch, FancyArrowPatch) for patch in figure.axes[0].patches) == len(messages)
-    assert [message.step for message in trace.messages] == sorted(message.step for message in trace.messages)
-    shapes = drawn(figure)
-    columns = sum(count for name, count in shapes.items() if name == "text start" or name.startswith("text step "))
-    assert sum(shapes[frame] for frame in FRAMES) == 4 * len(trace.boxes) * columns
 
 
 def test_the_description_names_each_message() -> None:
