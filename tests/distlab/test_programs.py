@@ -43,12 +43,6 @@ def test_parts_come_in_the_order_asked_for_with_decorators_and_without_indentati
     assert second == '@property\ndef steps(self):\n    """How many."""\n    return 3'
 
 
-def test_a_method_is_found_by_its_class_too(program: Path) -> None:
-    program.write_text(PROGRAM + "\n\nclass Task:\n    def steps(self):\n        return 4\n")
-    assert programs.source(program, "Job.steps") == '@property\ndef steps(self):\n    """How many."""\n    return 3'
-    assert programs.source(program, "Task.steps") == "def steps(self):\n    return 4"
-
-
 def test_a_name_that_is_not_there_is_refused_with_those_that_are(program: Path) -> None:
     message = r"no definition in program\.py called 'fit'; there are Job, Job\.steps, main, steps, wrap\."
     with pytest.raises(NoSuchName, match=message):

@@ -127,12 +127,3 @@ def test_the_variables_of_a_step_give_tf_config(running: Cluster) -> None:
     finished = running.run(["srun", "--nodes=3", "--ntasks=5", "--label", "python", "-c", program])
     assert finished.status == 0, finished.output
     assert len(re.findall(r"node1:\d+", finished.output)) == 15  # three tasks on node1, in five texts
-
-
-def test_a_clean_up_on_the_login_node_does_not_end_the_cluster(running: Cluster) -> None:
-    running.link("node2", latency="1ms")
-    running.run(["sh", "-c", "pkill python; pkill sleep; pkill -INT sh; kill -INT 1; kill -TERM 1; kill -HUP 1"])
-    running.run(["ssh", "node3", "pkill sleep"])
-    finished = running.run(["srun", "--nodes=3", "hostname"])
-    running.link("node2")
-    assert lines_of_ranks(finished.output) == THREE

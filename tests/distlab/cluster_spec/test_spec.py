@@ -113,13 +113,3 @@ def test_tensorflow_reads_the_same(cluster: dict[str, list[str]], monkeypatch: p
         if spec.task_type != "evaluator":  # TensorFlow calls an evaluator the chief of a cluster of its own
             assert spec.is_chief == multi_worker_util.is_chief(read, spec.task_type, spec.index)
     assert sum(spec.is_chief for spec in check_all(all_of(cluster)[::-1])) == 1
-
-
-def test_sparse_clusters_and_an_index_as_text_are_read_as_tensorflow_reads_them(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    text = config({"ps": ["ps0:2222"], "worker": {"1": "worker1:2222"}}, {"type": "worker", "index": "1"})
-    monkeypatch.setenv("TF_CONFIG", text)
-    resolver, spec = tf.distribute.cluster_resolver.TFConfigClusterResolver(), check(text)
-    assert (spec.task_type, spec.index) == (resolver.task_type, resolver.task_id) == ("worker", 1)
-    assert spec.address == resolver.cluster_spec().task_address("worker", 1) == "worker1:2222"

@@ -30,15 +30,6 @@ def test_the_command_prints_table_and_json(capsys: pytest.CaptureFixture[str]) -
     assert json.loads(capsys.readouterr().out)["efficiency"] == efficiency.tolist()
 
 
-def test_the_command_prints_a_split_transformer_as_json(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["predict", "--model", "palm-540b", "--tensor", "8", "--pipeline", "2", "--zero", "3", "--json"]) == 0
-    result = json.loads(capsys.readouterr().out)
-    assert result["split"] == {"tensor": 8, "pipeline": 2, "zero": 3, "micro_batch": 1, "chunks": 1}
-    assert [each["ranks"] for each in result["predictions"]] == [16, 32, 64, 128, 256, 512, 1024]
-    fits = [each["fits"] for each in result["predictions"]]
-    assert not fits[0] and fits[-1]
-
-
 def test_without_ranks_the_usual_and_the_measured_ones_are_predicted(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -18,16 +18,6 @@ def test_a_share_of_another_chunk_is_marked_where_it_came_in_first() -> None:
     assert "After step 1 chunk 0 of rank 0 has chunk 3 of rank 3 in it." in trace.describe()
 
 
-def test_a_missing_last_step_leaves_marked_gaps() -> None:
-    trace = draw.trace(ring(steps_left_out=1), 4)
-    end = drawn(trace.strip([5]))
-    assert (end["finished chunk"], end["wrong chunk"]) == (12, 4)
-    missing = sum(end[f"missing share {owner}"] for owner in range(4))
-    assert missing == 16 * 4 - sum(end[f"share {owner}"] for owner in range(4)) > 0
-    assert drawn(trace.strip([4]))["wrong chunk"] == 0
-    assert "In the end chunk" in trace.describe()
-
-
 def test_a_share_added_twice_is_marked_from_that_step_on_wherever_it_goes() -> None:
     trace = draw.trace(ring(twice_on=1), 4)
     marked = []

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from distlab.labs import NOT_DONE, WRONG, Answer, Exercise, OwnAnswer, Raised, Verdict, right, wrong
-from distlab.simulate import Network, ProgramError, RankFailedError, World
+from distlab.simulate import ProgramError, RankFailedError, World
 
 
 class EqualsEverything:
@@ -122,15 +122,6 @@ def test_the_judge_s_arrays_are_not_the_student_s() -> None:
     given = OwnAnswer({"change": change}).call("change", mine)
     assert mine.sum() == 0
     assert given.sum() == 3
-
-
-def test_a_rank_program_runs_on_the_judge_s_world() -> None:
-    async def shift(rank: object, array: np.ndarray) -> np.ndarray:
-        return await rank.exchange((rank.index + 1) % rank.size, array, (rank.index - 1) % rank.size)
-
-    run = OwnAnswer({"shift": shift}).run("shift", World(3, Network(1.0, 0.0)), [np.full(2, rank) for rank in range(3)])
-    assert [int(result[0]) for result in run.results] == [2, 0, 1]
-    assert run.elapsed == 1.0
 
 
 def test_an_untouched_rank_program_is_not_done_and_a_deadlock_is_said() -> None:

@@ -1,6 +1,5 @@
 """The process that failed first is named, whatever the order in which processes end and their ends are reported."""
 
-import signal
 from itertools import permutations
 from pathlib import Path
 
@@ -20,7 +19,6 @@ LOST_BY_TENSORFLOW = [
     "tensorflow.python.framework.errors_impl.UnavailableError: Collective ops is aborted by",
 ]
 NOTE = "2026-11-23 10:00:00.123456: E external/tsl/rpc.cc:7] UNAVAILABLE: Socket closed"
-ABORT = ["MPI_ABORT was invoked on rank 1 in communicator MPI_COMM_WORLD", "with errorcode 7."]
 
 
 @pytest.mark.parametrize(
@@ -40,12 +38,6 @@ def test_the_cause_decides_and_the_moment_between_equal_causes(
     failed = [Ended(name, *end) for name, end in zip(("rank 1", "rank 0"), ends, strict=True)]
     for reported in permutations(failed):
         assert [end.name for _, end in in_order(reported, lines)] == ["rank 1", "rank 0"]
-
-
-def test_a_rank_that_is_ended_while_it_aborts_has_the_code_that_mpirun_tells() -> None:
-    ends = [Ended("rank 0", -signal.SIGTERM, 1.0, True), Ended("rank 1", -signal.SIGTERM, 2.0, True)]
-    first = in_order(ends, {"mpirun": ABORT}, "mpirun")[0][1]
-    assert (first.name, first.status) == ("rank 1", 7)
 
 
 HOROVOD = """

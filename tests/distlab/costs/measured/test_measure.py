@@ -7,17 +7,12 @@ from pathlib import Path
 import pytest
 
 from course_tools.__main__ import main
-from distlab import cluster, launch, programs
+from distlab import launch
 from distlab.costs.measured.measurement import read
-from distlab.costs.measured.prediction import predict_measured
 from distlab.models import mlp
-from distlab.runtime import processes
-from tests.distlab.cluster.cluster_bench import NEEDS_CLUSTER
 
 DISTLAB = Path(sys.executable).with_name("distlab")
 pytestmark = pytest.mark.usefixtures("one_job")
-
-RECORDER = Path("notebooks/programs/15_clusters/record_measurements.py")
 
 
 @pytest.mark.slow
@@ -33,27 +28,3 @@ def test_it_measures_and_what_it_measured_predicts(tmp_path: Path) -> None:
     text = file.read_text()
     assert os.uname().nodename not in text and str(Path.home()) not in text and str(tmp_path) not in text
     assert main(["predict", "--measured", str(file), "--ranks", "1,2"]) == 0
-
-
-@pytest.mark.slow
-@NEEDS_CLUSTER
-def test_two_hosts_that_are_measured_predict_three(
-    tmp_path: Path, root: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """On links so slow that the all-reduce of 5.5 MB takes half a second, and a step of a small batch milliseconds."""
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
-    mark, measured = processes.new_mark(), {}
-    options = ["--model=wide_cnn", "--batch=4", "--repeats=5", "--warm-up=1", "--sizes", "262144", "1048576", "4194304"]
-    with processes.guarded(mark), processes.marked(mark), cluster.up("measured") as slow_hosts:
-        for node in slow_hosts.nodes():
-            slow_hosts.link(node, rate="100mbit")
-        for hosts in (2, 3):
-            file = tmp_path / f"{hosts}.json"
-            programs.module(root / RECORDER).measure(slow_hosts, hosts, file, options)
-            assert "node" not in file.read_text() and str(root) not in file.read_text()
-            measured[hosts] = read(file)
-    two, three = measured.values()
-    assert (two.ranks_per_host, three.ranks_per_host) == ((1, 1), (1, 1, 1))
-    assert two.shares_cores and three.machines == 1
-    [predicted] = predict_measured(two, [3]).step_seconds
-    assert predicted > two.step_alone.median  # the all-reduce comes on top of the computing

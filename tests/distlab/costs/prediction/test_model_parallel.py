@@ -3,7 +3,6 @@
 import pytest
 
 from distlab.costs import HARDWARE, TRANSFORMERS, Split, predict_split
-from distlab.costs.prediction.model_parallel import activation_bytes
 from distlab.model_parallel.pipelines import simulate
 from distlab.model_parallel.sharded_optimizers import model_state_bytes
 
@@ -53,14 +52,6 @@ def test_memory_is_that_of_a_share_of_the_model() -> None:
         assert prediction.state_bytes == pytest.approx(model_state_bytes(share, 4, zero))
     assert not predict_split("palm-540b", "selene", 8, Split(8)).fits
     assert predict_split("palm-540b", "selene", 1024, Split(8, zero=3)).fits
-
-
-def test_more_micro_batches_take_no_more_memory_than_stages_ask_for() -> None:
-    model, split = TRANSFORMERS["gpt-175b"], Split(8, 12)
-    assert activation_bytes(model, split, 12) == activation_bytes(model, split, 400)
-    layer = 2048 * 12288 * (10 + 24 / 8 + 5 * 96 * 2048 / (12288 * 8))
-    assert activation_bytes(model, split, 12) == pytest.approx(12 * 8 * 2 * 2048 * 12288 + layer)
-    assert activation_bytes(model, Split(8, 12, chunks=2), 24) > activation_bytes(model, split, 24)
 
 
 @pytest.mark.parametrize(
