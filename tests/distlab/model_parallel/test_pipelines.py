@@ -15,7 +15,6 @@ from distlab.model_parallel.pipelines import (
     seconds,
     simulate,
 )
-from distlab.simulate import Network
 
 STAGES, MICRO_BATCHES = (1, 2, 3, 4, 5, 8), (1, 2, 3, 4, 5, 6, 8, 12, 16, 32)
 
@@ -86,16 +85,6 @@ def test_published_formulas_at_their_own_numbers() -> None:
         assert fraction / (1 - fraction) == pytest.approx(3 / 8 / v)
     # Korthikanti et al., section 4.2.3: the first stage holds p(1 + (p−1)/(pv)) micro-batches.
     assert activations_held("interleaved", 8, 64, 0, 2) == pytest.approx(8 * (1 + 7 / 16))
-
-
-@pytest.mark.parametrize(("stages", "micro_batches"), [(1, 2), (3, 7), (5, 1)])
-def test_gpipe_with_messages_that_take_time(stages: int, micro_batches: int) -> None:
-    network = Network(latency=0.25, seconds_per_byte=0.01)
-    timing = simulate("gpipe", stages, micro_batches, network=network, message_bytes=10)
-    # Every stage but the last sends after each forward pass, every stage but the first after each backward pass.
-    expected = 3.0 * micro_batches if stages == 1 else (micro_batches + stages - 2) * (3.0 + 2 * 0.35) + 3.0
-    assert timing.seconds == pytest.approx(expected)
-    assert fault(timing.works, micro_batches, 1) is None
 
 
 @pytest.mark.parametrize("arguments", [("gpipes", 2, 2, 1), ("gpipe", 0, 2, 1), ("interleaved", 4, 6, 2)])

@@ -129,15 +129,3 @@ def test_horovod_program_runs_however_it_is_started(launcher: list[str], tmp_pat
     assert finished.status == 0, finished.output
     results = [json.loads(file.read_text()) for file in sorted(folder.glob("*.json"))]
     assert results == [{"rank": rank, "size": 2, "total": [3.0, 30.0]} for rank in range(2)]
-
-
-def test_a_keras_that_is_chosen_for_other_projects_is_said_and_replaced(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setenv("TF_USE_LEGACY_KERAS", "0")
-    environment.choose_legacy_keras()
-    assert os.environ["TF_USE_LEGACY_KERAS"] == "1"
-    said = "TF_USE_LEGACY_KERAS=0 is set for other projects: the notebooks run with 1.\n"
-    assert capsys.readouterr().out == said
-    environment.choose_legacy_keras()
-    assert capsys.readouterr().out == ""

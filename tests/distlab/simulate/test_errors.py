@@ -63,7 +63,7 @@ async def is_compared(rank: Rank) -> bool:
 
 def does(operation: str, *arguments: object) -> Callable:
     async def program(rank: Rank) -> None:
-        await getattr(rank, operation)(*(argument(rank) if callable(argument) else argument for argument in arguments))
+        await getattr(rank, operation)(*arguments)
 
     return program
 

@@ -48,13 +48,6 @@ def test_one_number_of_ranks_leaves_the_overhead_open_and_the_interval_covers_it
     assert prediction.step_seconds[-1] > 2 * truth[-1]  # all of it taken as latency
 
 
-def test_the_prediction_agrees_with_what_was_measured_where_it_was_measured() -> None:
-    prediction = predict_measured(measurement(gradients_alone=exactly(0.05), step=exactly(0.061)), [2])
-    assert prediction.communication_seconds == pytest.approx([0.05])
-    assert prediction.step_seconds == pytest.approx([0.061])
-    assert model_of(measurement(step=exactly(0.01))).hidden_share == 1  # no more than all is hidden
-
-
 def test_the_interval_contains_what_it_should_of_noisy_sweeps() -> None:
     random, inside, runs = np.random.default_rng(5), 0, 100
     for _ in range(runs):
