@@ -21,5 +21,6 @@ def test_the_folder_that_comes_first_counts_and_the_doctor_names_it(
         monkeypatch.setenv("LD_LIBRARY_PATH", path)
         assert other_mpi.other_mpi_fix() is None
     monkeypatch.setenv("LD_LIBRARY_PATH", f"/nowhere:{tmp_path}")
+    monkeypatch.setenv("PATH", "/nowhere")  # as if its mpirun did not start
     (row,) = doctor._mpi()
     assert not row.ok and f"another MPI, in {tmp_path}: run `unset LD_LIBRARY_PATH`" in row.fix

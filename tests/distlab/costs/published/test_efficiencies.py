@@ -18,6 +18,9 @@ STRANGE = ("inception_v3", "horovod-tcp40")
 SEEN = [result for result in RESULTS if not result.blind_test and (result.model, result.hardware) != STRANGE]
 
 
+pytestmark = pytest.mark.slow
+
+
 @pytest.fixture(scope="module")
 def comparisons() -> list[Comparison]:
     return compare()
