@@ -1,6 +1,5 @@
 """Parts of a program as a notebook shows them."""
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -44,12 +43,6 @@ def test_parts_come_in_the_order_asked_for_with_decorators_and_without_indentati
     assert second == '@property\ndef steps(self):\n    """How many."""\n    return 3'
 
 
-def test_a_method_is_found_by_its_class_too(program: Path) -> None:
-    program.write_text(PROGRAM + "\n\nclass Task:\n    def steps(self):\n        return 4\n")
-    assert programs.source(program, "Job.steps") == '@property\ndef steps(self):\n    """How many."""\n    return 3'
-    assert programs.source(program, "Task.steps") == "def steps(self):\n    return 4"
-
-
 def test_a_name_that_is_not_there_is_refused_with_those_that_are(program: Path) -> None:
     message = r"no definition in program\.py called 'fit'; there are Job, Job\.steps, main, steps, wrap\."
     with pytest.raises(NoSuchName, match=message):
@@ -72,13 +65,3 @@ def test_what_is_shown_is_a_block_of_python_or_of_the_shell(program: Path) -> No
     (script := program.with_suffix(".sbatch")).write_text("srun hostname\n")
     assert programs.show(script).data == "```bash\nsrun hostname\n```"
     assert programs.show(program, "wrap").data == "```python\ndef wrap(function):\n    return function\n```"
-
-
-@pytest.mark.parametrize("use", [programs.show, programs.module, programs.source])
-def test_a_missing_file_is_named_with_the_folder_it_was_looked_for_from(
-    use: Callable[[str], object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    with pytest.raises(programs.NoSuchProgram) as failure:
-        use("programs/07/minimal.py")
-    assert str(failure.value) == f"There is no file programs/07/minimal.py, seen from the working folder {tmp_path}."

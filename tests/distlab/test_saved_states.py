@@ -77,7 +77,6 @@ def test_a_data_set_that_a_training_cannot_go_on_with_is_refused(tmp_path: Path)
     ("files", "newest"),
     [
         (["checkpoint-9.index", "checkpoint-10.index", "checkpoint"], "checkpoint-10"),
-        (["checkpoints/ckpt-30.index", "checkpoints/ckpt-40.index", "fit/model.keras"], "ckpt-40"),
         (["0001.weights.h5", "0002.weights.h5"], "0002.weights.h5"),
     ],
 )
@@ -91,10 +90,3 @@ def test_a_training_from_the_beginning_is_refused_where_states_are_saved(
     with pytest.raises(SystemExit, match=rf"holds checkpoints, the newest is {newest}: add --resume to go on, or cho"):
         saved_states.of_dataset(tmp_path, "mnist", resume=False)
     assert (tmp_path / saved_states.NOTE).read_text() == "digits\n"
-
-
-def test_files_that_are_no_states_are_no_reason_to_refuse(tmp_path: Path) -> None:
-    for name in ("result-1.json", "book.index", "weights.h5", "checkpoint"):
-        (tmp_path / name).touch()
-    saved_states.of_dataset(tmp_path, "digits", resume=False)
-    saved_states.check_unused(tmp_path / "new")

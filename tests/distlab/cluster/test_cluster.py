@@ -11,10 +11,8 @@ import pytest
 
 from distlab import cluster
 from distlab.cluster import Cluster
-from distlab.runtime import processes
 from tests.distlab.cluster.cluster_bench import NEEDS_CLUSTER, Bench, lines_of_ranks, network_of, until
 
-DISTLAB = [sys.executable, "-m", "course_tools", "cluster"]
 THREE = ["node1", "node2", "node3"]
 
 pytestmark = [pytest.mark.slow, NEEDS_CLUSTER]
@@ -35,7 +33,7 @@ def test_it_starts_and_leaves_nothing(bench: Bench) -> None:
     assert cluster.find() is None
 
 
-@pytest.mark.parametrize("victim", ["slurmctld", "munged", "unshare", "sleep", "sh"])
+@pytest.mark.parametrize("victim", ["slurmctld", "sh"])
 def test_after_any_kill_down_leaves_nothing(victim: str, bench: Bench) -> None:
     before = bench.traces()
     own = cluster.up(nodes=2)
@@ -51,15 +49,13 @@ def test_after_any_kill_down_leaves_nothing(victim: str, bench: Bench) -> None:
     assert bench.traces() == before
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
-def test_a_start_that_is_interrupted_leaves_nothing(number: signal.Signals, bench: Bench) -> None:
+def test_a_start_that_is_interrupted_leaves_nothing(bench: Bench) -> None:
     before = bench.traces()
-    process = subprocess.Popen([*DISTLAB, "up"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    command = [sys.executable, "-m", "course_tools", "cluster", "up"]
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     until(lambda: cluster.find() or process.poll() is not None, "the start has begun")
-    process.send_signal(number)
+    process.send_signal(signal.SIGINT)
     process.wait(300)
-    if number == signal.SIGKILL:  # nobody is left to tidy up
-        assert processes.run([*DISTLAB, "down"], 300).status == 0
     assert bench.processes() == []
     assert bench.traces() == before
 
@@ -71,21 +67,6 @@ def test_a_daemon_that_does_not_start_is_named(bench: Bench, tmp_path: Path, mon
     with pytest.raises(cluster.ClusterError, match=r"The cluster did not start: '.*slurmctld' failed: it cannot"):
         cluster.up()
     assert bench.processes() == []
-
-
-def test_two_clusters_side_by_side_know_nothing_of_each_other(bench: Bench) -> None:
-    with cluster.up("first", nodes=1) as first, cluster.up("second", nodes=2) as second:
-        assert first.nodes() == THREE[:1] and second.nodes() == THREE[:2]
-        second.cut("node1")
-        assert lines_of_ranks(first.run(["srun", "hostname"]).output) == ["node1"]
-        first.down()
-        assert lines_of_ranks(second.run(["srun", "--nodelist=node2", "hostname"]).output) == ["node2"]
-
-
-@pytest.mark.parametrize("nodes", [0, 10])
-def test_the_number_of_nodes_has_limits(nodes: int) -> None:
-    with pytest.raises(cluster.ClusterError, match="1 to 9 nodes"):
-        cluster.up(nodes=nodes)
 
 
 def test_a_batch_job_outlives_who_submits_it_and_writes_to_the_shared_folder(running: Cluster, tmp_path: Path) -> None:
@@ -119,20 +100,6 @@ def test_ssh_reaches_a_node_and_leaves_nothing_at_home(running: Cluster) -> None
     assert sorted(path.name for path in home.glob("*")) == before
 
 
-def test_ssh_does_not_read_the_users_start_up_file(bench: Bench, tmp_path: Path) -> None:
-    """Two shells that begin at the same time may disturb each other there, and what it prints is no rank's."""
-    start_up = Path.home() / ".bashrc"
-    if os.geteuid() != 0 or not start_up.is_file():
-        pytest.skip("only root can put another file in the place of its ~/.bashrc, which must be there")
-    talks = tmp_path / "talks"
-    talks.write_text("echo talks\n")
-    login = "print(own.run(['ssh', 'node1', 'hostname']).output)"
-    program = f"from distlab import cluster\nwith cluster.up('start-up', nodes=1) as own: {login}"
-    mount = f'mount --bind {talks} {start_up} && exec "$@"'
-    finished = processes.run(["unshare", "--mount", "sh", "-c", mount, "sh", sys.executable, "-c", program], 600)
-    assert finished.output.split() == ["node1"]
-
-
 ADD_RANKS = """
 import socket
 from mpi4py import MPI
@@ -160,12 +127,3 @@ def test_the_variables_of_a_step_give_tf_config(running: Cluster) -> None:
     finished = running.run(["srun", "--nodes=3", "--ntasks=5", "--label", "python", "-c", program])
     assert finished.status == 0, finished.output
     assert len(re.findall(r"node1:\d+", finished.output)) == 15  # three tasks on node1, in five texts
-
-
-def test_a_clean_up_on_the_login_node_does_not_end_the_cluster(running: Cluster) -> None:
-    running.link("node2", latency="1ms")
-    running.run(["sh", "-c", "pkill python; pkill sleep; pkill -INT sh; kill -INT 1; kill -TERM 1; kill -HUP 1"])
-    running.run(["ssh", "node3", "pkill sleep"])
-    finished = running.run(["srun", "--nodes=3", "hostname"])
-    running.link("node2")
-    assert lines_of_ranks(finished.output) == THREE

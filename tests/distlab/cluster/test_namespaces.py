@@ -24,7 +24,7 @@ STUDENT = 12345
 def test_packages_are_named_with_the_command_that_installs_them(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name in (
+    for name in [
         "slurmctld",
         "srun",
         "sinfo",
@@ -36,7 +36,7 @@ def test_packages_are_named_with_the_command_that_installs_them(
         "unshare",
         "nsenter",
         "setpriv",
-    ):
+    ]:
         (tmp_path / name).touch(mode=0o755)
     monkeypatch.setattr(namespaces, "search_path", lambda: str(tmp_path))
     monkeypatch.setattr(os, "geteuid", lambda: 1000)

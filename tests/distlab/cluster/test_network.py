@@ -7,14 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from distlab.cluster import Cluster, ClusterError, network
+from distlab.cluster import Cluster, network
 from tests.distlab.cluster.cluster_bench import NEEDS_CLUSTER, until
 
 pytestmark = [pytest.mark.slow, NEEDS_CLUSTER]
 TRANSFER = Path(__file__).with_name("transfer.py")
 # A bucket full of tokens passes at once, and acknowledgements come late.
 MARGIN = 2
-MEGABIT = 1e6 / 8
 
 
 def state(running: Cluster, node: str) -> str:
@@ -29,16 +28,8 @@ def measured(running: Cluster) -> dict[str, float]:
     return json.loads(finished.output.splitlines()[-1])
 
 
-@pytest.mark.parametrize(
-    ("rate", "bits"), [("100mbit", 100e6), ("1.5Gbit", 1.5e9), ("64 kbit", 64e3), ("8000bit", 8e3)]
-)
-def test_a_rate_is_read_as_tc_reads_it(rate: str, bits: float) -> None:
-    assert network.amount("rate", rate) == bits
-
-
-def test_a_number_without_a_unit_is_no_rate() -> None:
-    with pytest.raises(ClusterError, match="'100' is no rate; write a number and one of bit, kbit, mbit, gbit, such"):
-        network.amount("rate", "100")
+def test_a_rate_is_read_as_tc_reads_it() -> None:
+    assert [network.amount("rate", rate) for rate in ("100mbit", "1.5Gbit", "64 kbit")] == [100e6, 1.5e9, 64e3]
 
 
 @pytest.fixture
@@ -50,22 +41,13 @@ def own(running: Cluster) -> Iterator[Cluster]:
         running.restore(node)
 
 
-def test_a_rate_holds_in_both_directions_and_goes_away(own: Cluster) -> None:
-    own.link("node2", rate="20mbit")
+def test_limits_hold_in_both_directions_and_go_away(own: Cluster) -> None:
+    own.link("node2", rate="20mbit", latency="30ms")
     limited = measured(own)
-    assert limited["sent"] < 20 * MEGABIT * MARGIN
-    assert limited["received"] < 20 * MEGABIT * MARGIN
+    assert max(limited["sent"], limited["received"]) < 20e6 / 8 * MARGIN
+    assert limited["round_trip"] > 0.055
     own.link("node2")
     assert own.links()["node2"].rate is None
-
-
-def test_latency_is_added_in_each_direction_and_goes_away(own: Cluster) -> None:
-    own.link("node2", latency="30ms")
-    assert measured(own)["round_trip"] > 0.055
-    own.link("node2", rate="50mbit", latency="20ms")
-    both = measured(own)
-    assert both["round_trip"] > 0.035
-    own.link("node2")
     assert measured(own)["round_trip"] < 0.04
 
 
@@ -76,9 +58,3 @@ def test_a_cut_cable_is_noticed_and_restored(own: Cluster) -> None:
     assert own.run(["ssh", "node2", "cat /sys/class/net/eth0/carrier"]).status == 0
     own.restore("node3")
     until(lambda: own.run(reach).output == "node3\n", "node3 is not reached again")
-
-
-@pytest.mark.slow
-def test_slurm_gives_a_node_behind_a_cut_cable_up(own: Cluster) -> None:
-    own.cut("node3")
-    until(lambda: state(own, "node3").startswith("down"), "slurmctld has not noticed")

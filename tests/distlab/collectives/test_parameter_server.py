@@ -60,12 +60,3 @@ class TestParameterServer:
             weights_had = -seen[update.worker, steps_done[update.worker]] / 10
             assert applied - weights_had == pytest.approx(update.staleness)
             steps_done[update.worker] += 1
-
-    def test_the_computing_time_may_be_another_for_each_gradient(self) -> None:
-        def seconds(worker: int, step: int) -> float:
-            return 3.0 if (worker, step) == (2, 1) else 1.0
-
-        program = partial(parameter_server, gradient=self.towards_zero, steps=3, seconds_per_gradient=seconds)
-        training = World(3).run(program, [np.ones(3)] * 3).results[0]
-        of_2 = [update.time for update in training.updates if update.worker == 2]
-        assert np.diff(of_2) == pytest.approx([3.0, 1.0], abs=1e-3)

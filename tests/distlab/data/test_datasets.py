@@ -17,36 +17,14 @@ from sklearn.datasets import load_digits
 from distlab import data
 from distlab.data import datasets
 
-DIGITS_SHA256 = {
-    "train": "7bc37beb07e44e72750dae7e56fa30ae44323fb7aec5b04ee7bbc677e95acc38",
-    "test": "93b5740f5ba062bbf8d1b46e1ef6c63b818f5e39f77218677b4a3229d83b7305",
-}
 IMAGES = np.random.default_rng(0).integers(0, 256, (40, 28, 28), dtype=np.uint8)
 LABELS = (np.arange(40) % 10).astype(np.uint8)
 ARRAYS = {"x_train": IMAGES, "y_train": LABELS, "x_test": IMAGES[:9], "y_test": LABELS[:9]}
 
 
-@pytest.fixture(scope="module")
-def digits() -> data.Dataset:
-    return data.load("digits")
-
-
-@pytest.mark.parametrize(("part", "count"), [("train", 1433), ("test", 364)])
-def test_the_split_of_digits_is_the_fixed_one(digits: data.Dataset, part: str, count: int) -> None:
-    """Each pixel is a whole number of 1/(16 · 27 · 27); hashing that number does not depend on a machine's rounding.
-
-    On a scale of 255 it would: 2,498 pixels lie half-way between two integers.
-    """
-    images, labels = getattr(digits, part)
-    assert (images.shape, images.dtype, labels.shape, labels.dtype) == ((count, 28, 28), np.float32, (count,), np.int64)
-    assert (images.min(), images.max()) == (0, 1)
-    numerators = np.rint(images.astype(np.float64) * (16 * 27 * 27)).astype("<u2")
-    digest = hashlib.sha256(numerators.tobytes() + labels.astype("<i8").tobytes()).hexdigest()
-    assert digest == DIGITS_SHA256[part]
-
-
-def test_digits_are_scikit_learns_images_enlarged_linearly(digits: data.Dataset) -> None:
-    source = load_digits()
+def test_digits_are_scikit_learns_images_enlarged_linearly() -> None:
+    digits, source = data.load("digits"), load_digits()
+    assert (digits.train.images.dtype, digits.train.labels.dtype) == (np.float32, np.int64)
     is_test = np.zeros(1797, bool)
     for digit in range(10):  # a fifth of each class
         is_test[np.flatnonzero(source.target == digit)[::5]] = True
@@ -99,14 +77,6 @@ def test_places_are_searched_in_order(places: list[Path]) -> None:
     assert data.find("mnist") is None
 
 
-def test_a_file_gives_scaled_images_and_labels(places: list[Path]) -> None:
-    write_npz(places[0])
-    train, test = data.load("mnist")
-    np.testing.assert_allclose(train.images, IMAGES / 255, atol=1e-7)
-    assert (train.images.dtype, train.labels.dtype) == (np.float32, np.int64)
-    assert (train.labels.tolist(), test.images.shape) == (LABELS.tolist(), (9, 28, 28))
-
-
 def test_keras_s_folder_of_archives_is_read_if_it_is_complete(places: list[Path]) -> None:
     folder = places[2] / "fashion-mnist"
     write_archives(folder)
@@ -124,11 +94,6 @@ def test_a_data_folder_without_the_set_is_named_and_nothing_is_downloaded(places
     with pytest.raises(data.DataError, match=rf"^DISTLAB_DATA='{places[0]}' does not exist; set it to the folder"):
         data.load("mnist")
     assert len(data.load("digits").test.images) == 364
-
-
-def test_an_unknown_name_lists_the_known_ones() -> None:
-    with pytest.raises(data.UnknownDataset, match=r"'cifar10'.*digits, mnist, fashion_mnist"):
-        data.load("cifar10")
 
 
 # Downloads
@@ -193,7 +158,7 @@ def assert_refused(file: Path, expected: str, content: str) -> None:
     assert file.read_bytes() == before
 
 
-@pytest.mark.parametrize("share", [0.0, 0.001, 0.5, 0.99, 0.9999])
+@pytest.mark.parametrize("share", [0.0, 0.5, 0.9999])
 def test_a_truncated_file_is_damaged(places: list[Path], share: float) -> None:
     file = write_npz(places[0])
     content = file.read_bytes()
@@ -201,23 +166,10 @@ def test_a_truncated_file_is_damaged(places: list[Path], share: float) -> None:
     assert_refused(file, "an .npz file of plain arrays", f"{int(len(content) * share):,} bytes that cannot be read")
 
 
-def test_a_flipped_byte_in_an_array_is_damage(places: list[Path]) -> None:
-    file = write_npz(places[0])
-    content = bytearray(file.read_bytes())
-    content[len(content) // 3] ^= 4
-    file.write_bytes(content)
-    assert_refused(file, "an .npz file of plain arrays", "bytes that cannot be read")
-
-
-@pytest.mark.parametrize("content", [b"<html>Please log in</html>", b"\x93NUMPY\x01\x00", b"PK\x03\x04" + 500 * b"\0"])
-def test_what_is_no_npz_file_is_damaged(places: list[Path], content: bytes) -> None:
-    file = places[0] / "mnist.npz"
-    file.write_bytes(content)
-    assert_refused(file, "an .npz file of plain arrays", "bytes that cannot be read")
-
-
-def test_objects_are_never_unpickled(places: list[Path]) -> None:
+def test_what_is_no_npz_file_is_damaged_and_objects_are_never_unpickled(places: list[Path]) -> None:
     file = write_npz(places[0], x_train=np.array([object()]))
+    assert_refused(file, "an .npz file of plain arrays", "bytes that cannot be read")
+    file.write_bytes(b"<html>Please log in</html>")
     assert_refused(file, "an .npz file of plain arrays", "bytes that cannot be read")
 
 
@@ -232,8 +184,6 @@ UNSUITABLE: list[tuple[dict[str, Any], str, str]] = [
     ({"y_train": None}, "the arrays x_train, y_train", "no y_train"),
     ({"x_train": IMAGES.reshape(40, 784)}, "x_train as uint8 (n, 28, 28)", "uint8 (40, 784)"),
     ({"x_train": IMAGES / np.float32(255)}, "x_train as uint8", "float32 (40, 28, 28)"),
-    ({"x_train": IMAGES[:0], "y_train": LABELS[:0]}, "x_train as uint8 (n, 28, 28)", "(0, 28"),
-    ({"y_train": np.eye(10, dtype=np.uint8)[LABELS]}, "y_train as integers (40,)", "uint8 (40, 10)"),
     ({"y_test": LABELS[:10]}, "y_test as integers (9,)", "uint8 (10,)"),
     ({"y_train": LABELS + 1}, "labels from 0 to 9 in y_train", "labels from 1 to 10"),
 ]

@@ -48,11 +48,7 @@ def calculated(page: Page, name: str, cases: list[dict[str, Any]]) -> Any:
 
 
 def test_an_all_reduce_takes_as_long_as_by_the_formula(page: Page) -> None:
-    cases = [
-        {"ranks": ranks, "bytes": size, "latency": 5e-6, "bandwidth": 1e9}
-        for ranks in (2, 3, 8, 12)
-        for size in (1e3, 1e8)
-    ]
+    cases = [{"ranks": ranks, "bytes": 1e6, "latency": 5e-6, "bandwidth": 1e9} for ranks in (2, 3, 8, 12)]
     for case, results in zip(cases, calculated(page, "all-reduce", cases), strict=True):
         seconds = {name: costs.all_reduce(name, case["ranks"], case["bytes"]).seconds(5e-6, 1e-9) for name in NAMES}
         assert {each["name"]: sum(each["parts"]) for each in results} == pytest.approx(
@@ -70,13 +66,7 @@ def test_a_device_needs_the_memory_that_is_predicted(page: Page) -> None:
 
 
 def test_a_pipeline_is_scheduled_as_on_the_virtual_cluster(page: Page) -> None:
-    shapes = [
-        ("gpipe", 4, 6, 1),
-        ("1f1b", 5, 7, 1),
-        ("1f1b", 8, 3, 1),
-        ("interleaved", 4, 8, 3),
-        ("interleaved", 2, 2, 2),
-    ]
+    shapes = [("gpipe", 4, 6, 1), ("1f1b", 8, 3, 1), ("interleaved", 4, 8, 3)]
     names = {"gpipe": "GPipe", "1f1b": "1F1B", "interleaved": "interleaved"}
     cases = [{"schedule": names[name], "stages": p, "microBatches": m, "chunks": v} for name, p, m, v in shapes]
     for shape, result in zip(shapes, calculated(page, "pipeline", cases), strict=True):
@@ -94,13 +84,9 @@ def test_a_pipeline_is_scheduled_as_on_the_virtual_cluster(page: Page) -> None:
 
 
 def test_the_speed_up_is_that_of_amdahls_law(page: Page) -> None:
-    for serial, results in zip(
-        (0.05, 0.5), calculated(page, "amdahl", [{"serial": 0.05}, {"serial": 0.5}]), strict=True
-    ):
-        law = costs.Amdahl(serial, 1 - serial)
-        assert [each["speedup"] for each in results] == pytest.approx(
-            law.speedup([each["devices"] for each in results])
-        )
+    [results] = calculated(page, "amdahl", [{"serial": 0.05}])
+    expected = costs.Amdahl(0.05, 0.95).speedup([each["devices"] for each in results])
+    assert [each["speedup"] for each in results] == pytest.approx(expected)
 
 
 def test_a_calculator_is_used_by_keyboard_and_says_what_comes_out(page: Page) -> None:

@@ -1,12 +1,11 @@
 """A trace is drawn as the program ran: a fault is marked where it came in, and the strip ends where the run did."""
 
-import numpy as np
 import pytest
 from matplotlib.patches import FancyArrowPatch
 
 from distlab import draw
 from distlab.collectives import ring_all_reduce
-from distlab.simulate import DeadlockError, Rank
+from distlab.simulate import DeadlockError
 from tests.distlab.draw.programs import drawn, ring
 
 
@@ -17,16 +16,6 @@ def test_a_share_of_another_chunk_is_marked_where_it_came_in_first() -> None:
     assert [first[f"strange share {owner}"] for owner in range(4)] == [1, 1, 1, 1]
     assert drawn(trace.strip([0]))["wrong chunk"] == 0
     assert "After step 1 chunk 0 of rank 0 has chunk 3 of rank 3 in it." in trace.describe()
-
-
-def test_a_missing_last_step_leaves_marked_gaps() -> None:
-    trace = draw.trace(ring(steps_left_out=1), 4)
-    end = drawn(trace.strip([5]))
-    assert (end["finished chunk"], end["wrong chunk"]) == (12, 4)
-    missing = sum(end[f"missing share {owner}"] for owner in range(4))
-    assert missing == 16 * 4 - sum(end[f"share {owner}"] for owner in range(4)) > 0
-    assert drawn(trace.strip([4]))["wrong chunk"] == 0
-    assert "In the end chunk" in trace.describe()
 
 
 def test_a_share_added_twice_is_marked_from_that_step_on_wherever_it_goes() -> None:
@@ -55,21 +44,6 @@ def test_a_deadlock_is_drawn_up_to_where_it_stopped() -> None:
     assert {"text waits for rank 0", "text waits for rank 2", "text waits for rank 3"} <= set(counts)
     assert counts["wrong chunk"] == 0  # what is not finished may still come
     assert "Then it stopped: deadlock: rank 0 has waited" in trace.describe()
-
-
-def test_a_run_that_stops_at_once_and_one_without_messages_can_be_drawn() -> None:
-    async def only_waits(rank: Rank, array: np.ndarray) -> None:
-        await rank.receive((rank.index + 1) % rank.size)
-
-    assert drawn(draw.trace(only_waits, 2).strip())["text start"] == 1
-    assert drawn(draw.trace(ring_all_reduce, 1).strip())["finished chunk"] == 1
-
-
-def test_a_mean_is_drawn_as_the_sum_that_it_is_made_of() -> None:
-    async def mean(rank: Rank, array: np.ndarray) -> np.ndarray:
-        return np.float64(0.5) * (await ring_all_reduce(rank, array) / rank.size)
-
-    assert draw.trace(mean, 4).describe() == draw.trace(ring_all_reduce, 4).describe()
 
 
 def test_what_cannot_be_drawn_is_refused_with_what_can() -> None:

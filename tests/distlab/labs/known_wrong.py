@@ -1,4 +1,4 @@
-"""Known answers to exercises: solutions, other right ones, wrong ones with their hints, untouched ones."""
+"""Known answers to exercises: right ones, and wrong ones with their hints."""
 
 import os
 from collections import defaultdict
@@ -28,15 +28,10 @@ class WrongAnswer(NamedTuple):
     share: float
 
 
-def _untouched(*arguments: object) -> object: ...
-
-
 class LabAnswers:
     """The known answers to one lab, by exercise."""
 
     def __init__(self) -> None:
-        self.solutions: dict[str, object] = {}
-        self.untouched: dict[str, object] = {}
         self.wrong_answers: dict[str, list[WrongAnswer]] = defaultdict(list)
         self.right_answers: dict[str, list[tuple[str, Mapping[str, Any]]]] = defaultdict(list)
 
@@ -64,20 +59,9 @@ class LabAnswers:
 
         return add
 
-    def solved(self, exercise: str, solution: object, untouched: object = _untouched) -> None:
-        """The solution of an exercise, and its value in a lab that nobody has touched."""
-        self.solutions[exercise], self.untouched[exercise] = solution, untouched
-
     def all_wrong(self) -> list[tuple[str, WrongAnswer]]:
         """Every wrong answer, with its exercise."""
         return [(exercise, answer) for exercise, group in self.wrong_answers.items() for answer in group]
-
-    def all_right(self) -> list[tuple[str, str, Mapping[str, Any]]]:
-        """Every right answer, the solutions among them: exercise, title, namespace."""
-        solutions = [(name, "solution", {name: value}) for name, value in self.solutions.items()]
-        return solutions + [
-            (name, title, names) for name, group in self.right_answers.items() for title, names in group
-        ]
 
 
 def written_solution(number: str, exercise: str) -> Any:

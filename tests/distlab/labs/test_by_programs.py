@@ -6,9 +6,7 @@ from typing import Any
 import pytest
 
 from distlab.labs import Exercise, OwnAnswer, Verdict
-from distlab.labs.by_programs import ByPrograms, Follows, Mistake, OfPart, formulas, is_same
-from distlab.labs.verdict import Picture
-from distlab.simulate import Rank, World
+from distlab.labs.by_programs import ByPrograms, Follows, Mistake, formulas
 
 SUM, MEAN = "sum", "mean"
 
@@ -68,7 +66,6 @@ def but(**changes: Callable[[list[float]], Any]) -> Callable[[list[float]], Mapp
         (but(sum=max), 0.5, "sum: wrong: 6 for [1.0, 2.0, 6.0]: the largest is 6.0"),
         (but(mean=lambda values: sum(values) / 2), 0.5, "mean: wrong: 4.5 for [1.0, 2.0, 6.0]: two"),  # right in one
         (but(sum=lambda values: sum(values) + 1), 0.5, "sum: wrong: 10 for [1.0, 2.0, 6.0]: add them"),
-        (but(mean=lambda values: round(sum(values) / 3, 1)), 0.5, "mean: wrong: 2.7 for [3.0, 5.0]"),
         (but(sum=len, mean=lambda values: 1.0), 0, "mean: wrong: it follows from the wrong sum."),
         (but(sum=lambda values: "x"), 0.5, "sum: wrong: 'x' for [1.0, 2.0, 6.0]: this is not a number."),
         (but(mean=lambda values: None), 0.5, "mean: not done yet: this is None"),
@@ -92,7 +89,6 @@ def test_numbers_by_name(program: Callable[..., Any], share: float, words: str) 
         ),
         (lambda values: sum(values) / 2, 0.5, "nothing: wrong: 0 for []: there is nothing to halve"),
         (lambda values: half(values) if values else values[3], 0.5, "nothing: wrong: for []: it raised IndexError"),
-        (lambda values: 1 / 0, 0, "It raised ZeroDivisionError"),
         (lambda values: [].append(0), 0.5, "something: wrong: None for [4.0]: halve it"),
     ],
 )
@@ -119,50 +115,6 @@ def test_after_a_case_that_never_ends_no_further_one_is_tried() -> None:
     assert "nothing: not done yet: it was not tried" in said.text
 
 
-def test_values_are_compared_by_kind() -> None:
-    assert is_same((1, 2.0), [1.0, 2]) and is_same({"a": [1]}, {"a": (1,)}) and is_same("x", "x")
-    assert not is_same([1], [1, 2]) and not is_same(True, 1) and not is_same(1, True) and not is_same(None, 0)
-    assert is_same(1.04, 1.0, 0.05) and not is_same(float("inf"), 1.0) and is_same(float("nan"), float("nan"))
-
-
-def test_parts_within_a_part_count_together_and_what_is_below_is_of_the_first_wrong_case() -> None:
-    def twice(value: float) -> dict[str, float]:
-        return {SUM: 2 * value, MEAN: value}
-
-    names = {whole: {name: f"{name} {whole}" for name in (SUM, MEAN)} for whole in ("a", "b")}
-    judge = ByPrograms(
-        twice,
-        lambda generator: [OfPart("ab", 1.0), OfPart("b", 3.0)],
-        [Mistake("not doubled", lambda value: {SUM: value, MEAN: value})],
-        "try it by hand",
-        lambda case: f"for {case[0]}",
-        parts=[part for parts in names.values() for part in parts.values()],
-        split=lambda case, value: {f"{name} {whole}": value[name] for whole in case.part for name in (SUM, MEAN)},
-        together=names,
-        below=lambda case: f"this was {case[0]}",
-    )
-    assert verdict(judge, twice).is_right
-    both = verdict(judge, lambda value: {SUM: value, MEAN: 0})
-    assert both.share == 0 and both.text.endswith("a, b: wrong: sum: 1 for 1.0: not doubled\nthis was 1.0")
-    one = verdict(judge, lambda value: twice(value) | {MEAN: min(value, 2)})
-    assert one.share == 0.5 and one.text.endswith("b: wrong: mean: 2 for 3.0: try it by hand\nthis was 3.0")
-
-
-def test_several_values_can_be_right() -> None:
-    judge = ByPrograms(
-        half,
-        lambda generator: [OfPart("one", [4.0, 4.0]), OfPart("other", [2.0])],
-        [Mistake("that is all of it", sum)],
-        "no half",
-        lambda case: f"for {case[0]}",
-        parts=("one", "other"),
-        split=OfPart.split,
-        accepts=lambda case, value: value in (sum(case[0]) / 2, -sum(case[0]) / 2),
-    )
-    assert verdict(judge, lambda values: -sum(values) / 2).is_right
-    assert "one, other: wrong" not in verdict(judge, sum).text and "that is all of it" in verdict(judge, sum).text
-
-
 def test_a_wrong_truth_value_alone_is_no_mistake() -> None:
     def is_large(value: int) -> bool:
         return value > 3
@@ -176,43 +128,3 @@ def test_a_wrong_truth_value_alone_is_no_mistake() -> None:
     )
     assert verdict(judge, lambda value: value != 4).text == "True for 3: look again"
     assert verdict(judge, lambda value: True).text == "True for 3: that is always so"
-
-
-def test_a_program_is_judged_by_what_is_observed_of_it() -> None:
-    async def program(rank: Rank, value: int) -> object:
-        return value
-
-    async def doubled(rank: Rank, value: int) -> object:
-        return 2 * value
-
-    async def waits(rank: Rank, value: int) -> object:
-        return await rank.receive(1 - rank.index)
-
-    async def fails_on_one(rank: Rank, value: int) -> object:
-        return value if rank.size > 1 else [][0]
-
-    judge = ByPrograms(
-        program,
-        lambda generator: [(2,), (1,)],
-        [Mistake("twice", doubled), Mistake({"several": "nobody sends"}, waits)],
-        lambda case, seen: f"not {seen}",
-        lambda case: f"on {case[0]}",
-        parts=("several", "one"),
-        split=lambda case, seen: {"several" if case[0] > 1 else "one": seen},
-        observe=lambda answer, case: answer.run("program", World(case[0]), range(case[0])).results,
-        draw=lambda case, seen: lambda: Picture("", f"{seen} {case}"),
-    )
-
-    def said(answer: Callable[..., Any]) -> Verdict:
-        return verdict(judge, answer)
-
-    assert said(program).is_right and said(program).picture().description == "[0, 1] (2,)"
-    assert "several: wrong: on 2: twice" in said(doubled).text and said(doubled).share == 0.5
-    assert "several: wrong: on 2: nobody sends" in said(waits).text
-    assert "one: wrong: on 1: rank 0 failed" in said(fails_on_one).text
-
-    async def shifted(rank: Rank, value: int) -> object:
-        return value + 1
-
-    assert "several: wrong: on 2: not [1, 2]" in said(shifted).text
-    assert said(shifted).picture().description == "[1, 2] (2,)"

@@ -15,8 +15,7 @@ from distlab.labs.verdict import Verdict, not_done, right, wrong
             right("All sums are right."),
             ["✔ right", "4 of 4 points", "All sums are right.", "Next: <code>second</code>."],
         ),
-        (wrong("for `x` < 2: write\n  a   b\n  1   2"), ["✘", "0 of 4 points", "<code>x</code> &lt; 2", "<pre"]),
-        (Verdict("wrong", "half", share=0.5), ["2 of 4 points", "Half"]),
+        (wrong("for `x` < 2: write\n  a   b\n  1   2", 0.5), ["✘", "2 of 4 points", "<code>x</code> &lt; 2", "<pre"]),
         (not_done("nothing yet"), ["… not done yet", "Nothing yet"]),
     ],
 )

@@ -24,12 +24,6 @@ def test_the_rules_use_the_ratio_of_the_global_batches(rule: str, rate: float) -
         assert FourNumbers(60_000, replicas, batch, 0.01, 100, rule).learning_rate == pytest.approx(rate)
 
 
-def test_the_columns_of_the_table_stand_under_their_heads() -> None:
-    row = FourNumbers(60_000, 64, 100, 0.01, 100).row()
-    assert len(row) == len(FourNumbers.header())
-    assert row.split() == ["64", "100", "6400", "9", "0.64"]
-
-
 def test_the_panel_follows_its_controls_and_says_what_does_not_fit() -> None:
     panel = FourNumbersPanel(60_000, known_rate=0.01, known_batch=100)
     assert "<td>800</td>" in panel.numbers.value and "<td>0.08</td>" in panel.numbers.value

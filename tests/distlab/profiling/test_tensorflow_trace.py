@@ -35,13 +35,6 @@ def test_a_call_that_was_interrupted_does_not_count(tmp_path: Path) -> None:
     assert tensorflow_trace.operations(tmp_path) == [("dense/MatMul", "MatMul", 3, pytest.approx(6e-3))]
 
 
-def test_only_the_processor_s_operations_count(tmp_path: Path) -> None:
-    with pytest.raises(FileNotFoundError, match=r"no trace .* below"):
-        tensorflow_trace.operations(tmp_path)
-    write_trace(tmp_path / "gpu.xplane.pb", "/device:GPU:0", {"dense/MatMul:MatMul": [10**9]})
-    assert tensorflow_trace.operations(tmp_path) == []
-
-
 def test_the_newest_trace_is_read(tmp_path: Path) -> None:
     for moment, name in enumerate(("old", "new")):
         file = tmp_path / name / "host.xplane.pb"

@@ -22,11 +22,6 @@ def test_columns_of_text_are_as_wide_as_their_widest_cell_and_numbers_can_be_ali
     ]
 
 
-def test_columns_do_not_run_together_where_only_the_header_has_blanks() -> None:
-    table = tables.text(("  ranks", " states", " sum"), [(8, "16128.6 GB", 3)], right=[0, 1, 2], gap="")
-    assert table.splitlines()[1].split() == ["8", "16128.6", "GB", "3"]
-
-
 def test_markdown_has_a_rule_that_says_how_columns_are_aligned() -> None:
     assert tables.markdown(HEADER, ROWS, right=[1]).splitlines() == [
         "| name | seconds |",

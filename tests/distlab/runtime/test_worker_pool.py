@@ -39,22 +39,3 @@ def test_an_error_or_interrupt_drops_what_has_not_begun_and_lets_running_work_st
         run_all(range(20), work, at_once=2, stop=stopped.set)
     assert stopped.is_set()
     assert len(begun) < 20
-
-
-def test_a_second_interrupt_does_not_leave_work_that_nobody_stops() -> None:
-    stopped, calls = threading.Event(), []
-
-    def stop() -> None:
-        calls.append("stop")
-        if len(calls) == 1:
-            raise KeyboardInterrupt
-        stopped.set()
-
-    def work(item: int) -> None:
-        if item == 0:
-            raise KeyboardInterrupt
-        assert stopped.wait(timeout=300), "running work must be told to stop"
-
-    with pytest.raises(KeyboardInterrupt):
-        run_all(range(3), work, at_once=2, stop=stop)
-    assert stopped.is_set()

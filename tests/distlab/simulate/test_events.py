@@ -1,9 +1,8 @@
 """What a run on the virtual cluster records: events with their times, contents if they are kept, and counts."""
 
 import numpy as np
-import pytest
 
-from distlab.simulate import Rank, SimulationError, World
+from distlab.simulate import Rank, World
 from tests.distlab.simulate.test_world import SLOW
 
 
@@ -45,19 +44,6 @@ def test_contents_show_what_moved_and_what_the_rank_held() -> None:
     ]
     assert shown == [([2, 3], [1, 2, 3]), ([2, 3], [2, 3]), ([12, 23], [12, 23, 30])]
     assert [event.position for event in events if event.kind != "receive"] == [1, 1, 0, 0]
-
-
-@pytest.mark.parametrize(("received", "kinds"), [(1, "send receive send"), (3, "send receive send receive")])
-def test_events_until_an_error_come_with_the_error(received: int, kinds: str) -> None:
-    async def program(rank: Rank) -> None:
-        for elements in (1, 2) if rank.index == 0 else ():
-            await rank.send(1, np.zeros(elements))
-        for _ in range(received if rank.index else 0):
-            await rank.receive(0)
-
-    with pytest.raises(SimulationError) as failure:
-        World(2).run(program)
-    assert [event.kind for event in failure.value.events] == kinds.split()
 
 
 def test_without_events_everything_else_is_the_same() -> None:

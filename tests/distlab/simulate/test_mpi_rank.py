@@ -3,7 +3,6 @@
 The file is also the program that mpirun starts: `mpirun -np 4 python test_mpi_rank.py PROGRAM FOLDER`.
 """
 
-import asyncio
 import itertools
 import os
 import pickle
@@ -74,14 +73,9 @@ async def sends_what_nobody_receives(rank: Rank) -> None:
         await rank.send(1, np.zeros(1_000_003))
 
 
-async def awaits_something_else(rank: Rank) -> None:
-    await asyncio.sleep(0)
-
-
 FAULTS = {
     fails_on_one_rank: "ZeroDivisionError: on purpose",
     sends_what_nobody_receives: "1 message from rank 2 to rank 1",
-    awaits_something_else: "awaits something that is not an operation of its own rank",
 }
 
 

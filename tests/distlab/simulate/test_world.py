@@ -117,7 +117,7 @@ def traffic(draw: st.DrawFn) -> tuple[Network, list[list[tuple[int, int, int]]]]
 
 
 @pytest.mark.slow
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(traffic())
 def test_any_traffic_respects_ports_order_and_costs(drawn: tuple[Network, list]) -> None:
     network, plan = drawn

@@ -1,4 +1,4 @@
-"""The support table's file and its table in markdown; the measured table itself is in tests/programs."""
+"""The support table in markdown, and the verdict on a cell; the measured table is in tests/programs."""
 
 import copy
 from pathlib import Path
@@ -6,7 +6,9 @@ from pathlib import Path
 import nbconvert.filters
 import pytest
 
+from distlab.strategy_support import CellVerdict, MeasuredRun, judge
 from distlab.strategy_support import table as support_table
+from distlab.strategy_support.verdict import first_line_of_error
 
 CELL = {"state": "works", "detail": "", "notes": []}
 NASTY = "ValueError: `a|b` <b>*x*</b> _y_ $z$ \\ [link](#) & ~c~\nsecond line"
@@ -43,12 +45,6 @@ def test_a_written_table_is_read_back_and_is_next_to_the_same_in_markdown(tmp_pa
     assert support_table.markdown(whole_table()) in (tmp_path / "table.md").read_text()
 
 
-def test_every_strategy_has_a_line_and_every_line_the_same_columns() -> None:
-    grid = columns(support_table.markdown(whole_table()))
-    assert len(grid) == 6 + 2
-    assert {len(line) for line in grid} == {6}
-
-
 def test_an_error_with_every_special_character_stays_literal() -> None:
     text = support_table.markdown(whole_table(legacy={"state": "fails", "detail": NASTY}))
     assert {len(line) for line in columns(text)} == {6}
@@ -57,26 +53,63 @@ def test_an_error_with_every_special_character_stays_literal() -> None:
     assert "ValueError: `a|b` &lt;b&gt;*x*&lt;/b&gt; _y_ $z$ \\ [link](#) &amp; ~c~ second line" in html
 
 
-def test_the_same_footnote_has_one_number() -> None:
-    error = {"state": "fails", "detail": "E: x", "notes": ["Why."]}
-    text = support_table.markdown(whole_table(legacy=error, keras_3=error))
-    assert (text.count("(1)"), text.count("(2)")) == (2, 0)
-    assert text.count("`E: x`. Why.") == 1
-
-
-def test_a_working_cell_with_a_note_has_a_footnote_and_one_without_has_none() -> None:
-    text = support_table.markdown(whole_table(legacy={"notes": ["Judged otherwise."]}))
-    assert text.count("works (1)") == 1
-    assert "1. Judged otherwise." in text
-    assert "(1)" not in support_table.markdown(whole_table())
-
-
-@pytest.mark.parametrize("state", support_table.STATES)
+@pytest.mark.parametrize("state", ["works", "fails"])
 def test_what_does_not_work_with_keras_3_leads_to_the_section_with_the_fix(
     state: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(support_table.SECTIONS, "mirrored", "elsewhere.ipynb#here")
     cell = {"state": state, "detail": "" if state == "works" else "E: x"}
     text = support_table.markdown(whole_table(keras_3=cell), "../")
-    assert text.count("](../elsewhere.ipynb#here) (1)") == (state in ("fails", "wrong result", "does not end"))
+    assert text.count("](../elsewhere.ipynb#here) (1)") == (state == "fails")
     assert "elsewhere" not in support_table.markdown(whole_table(legacy=cell))
+
+
+WEIGHTS = [[[0.5, -0.25], [1.0, 0.0]], [0.1, 0.2]]
+RIGHT = {"replicas": 2, "updates": 20, "loss_before": 2.25, "loss_after": 1.62, "weights": WEIGHTS}
+
+
+def verdict(expected: list | None = WEIGHTS, **changes: object) -> CellVerdict:
+    """The verdict on a right run, except for `changes`."""
+    return judge(MeasuredRun(RIGHT | changes, [""]), replicas=2, updates=20, weights=expected)
+
+
+def raised(kind: str, message: str) -> str:
+    return f'a line\nTraceback (most recent call last):\n  File "x.py", line 1, in <module>\n{kind}: {message}\n'
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"weights": [[[0.6, -0.3], [1.1, -0.1]], [0.2, 0.4]]}, "weights differ from the serial run's by up to 0.2"),
+        ({"weights": WEIGHTS[:1]}, "cannot be compared"),
+        ({"loss_after": float("nan")}, "the loss did not fall"),
+        ({"replicas": 1}, "replicas that trained: 1, not 2"),
+        ({"updates": 16}, "the optimizer counted fewer updates than were made"),
+    ],
+)
+def test_a_run_that_is_wrong_in_anything_is_a_wrong_result(changes: dict[str, object], said: str) -> None:
+    assert verdict() == verdict(expected=None) == ("works", "")
+    judged = verdict(**changes)
+    assert judged.state == "wrong result" and said in judged.detail
+
+
+def test_an_error_fails_with_its_first_line_and_the_cause_is_shown() -> None:
+    outputs = [raised("errors_impl.UnavailableError", "Socket closed"), raised("ValueError", "no such thing\nmore")]
+    assert judge(MeasuredRun(None, outputs), 2, 20, WEIGHTS) == ("fails", "ValueError: no such thing")
+    error = raised("ValueError", "Please provide a TPU Name to connect to.")
+    assert judge(MeasuredRun(None, [error]), 1, 20, None).state == "no such device"
+    assert first_line_of_error(["F0000 check failed", ""]) == "ended without an exception"
+
+
+def test_a_hang_does_not_end_whatever_it_printed_or_wrote() -> None:
+    for result in (None, RIGHT):
+        outcome = MeasuredRun(result, [raised("ValueError", "early")], has_ended=False)
+        assert judge(outcome, 2, 20, WEIGHTS) == ("does not end", "")
+
+
+def test_nothing_of_the_machine_is_left() -> None:
+    message = (
+        "at 0x7f381b79b880 no answer from node-17.cluster:41234, 10.0.0.7:5000 or [::1]:40123 for /srv/some/file.py"
+    )
+    line = first_line_of_error([raised("RuntimeError", message)])
+    assert line == "RuntimeError: at … no answer from …, … or … for …"

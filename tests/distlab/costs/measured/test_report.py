@@ -1,12 +1,13 @@
-"""The table and the JSON of a prediction say the same, and residuals are those of the measured steps."""
+"""A measurement in a file, and the table and the JSON of a prediction from it."""
 
 import json
+from pathlib import Path
 
 import pytest
 
-from distlab.costs.measured.measurement import WrongMeasurement
+from distlab.costs.measured.measurement import WrongMeasurement, read, require_same_set_up, write
 from distlab.costs.measured.prediction import predict_measured
-from distlab.costs.measured.report import as_json, as_table, described, residuals
+from distlab.costs.measured.report import as_json, as_table, residuals
 from tests.distlab.costs.measured.synthetic import exactly, measurement
 
 
@@ -32,10 +33,17 @@ def test_a_residual_is_predicted_over_measured() -> None:
         residuals(prediction, [measurement(4)])
 
 
-def test_what_is_assumed_is_said_in_words() -> None:
-    shared = measurement(machines=1, cores=2)
-    assert "share 2 cores; so do those predicted" in as_table(predict_measured(shared, [3]))
-    assert "share 2 cores; here each rank has its own" in as_table(predict_measured(shared, [3], own_cores=True))
-    slow = as_table(predict_measured(measurement(hidden=-2.65), [2]))
-    assert "overlap: none; a step took longer" in slow and "by 265% of the shorter" in slow
-    assert "2,000,000 bytes in 2 gradients" in described(measurement())
+def test_it_is_read_as_it_was_written_and_nothing_else_is(tmp_path: Path) -> None:
+    file = tmp_path / "three.json"
+    write(measurement(3), file)
+    assert read(file) == measurement(3)
+    file.write_text(file.read_text().replace('"cores"', '"kernels"'))
+    with pytest.raises(WrongMeasurement, match="is no measurement"):
+        read(file)
+
+
+def test_only_measurements_of_one_set_up_belong_together() -> None:
+    require_same_set_up([measurement(2), measurement(3, date="2026-12-24", step=exactly(1.0))])
+    for name, value in {"model": "mlp", "batch": 32, "communication": "Horovod over MPI", "machines": 1}.items():
+        with pytest.raises(WrongMeasurement, match="do not belong together"):
+            require_same_set_up([measurement(2), measurement(3, **{name: value})])

@@ -1,32 +1,21 @@
-"""Steps of data-parallel training: by hand, for arrays, for every model on every machine."""
+"""Steps of data-parallel training: by hand, for every model on every machine; what TCP costs a machine."""
 
 from dataclasses import replace
+from itertools import product
 
 import numpy as np
 import pytest
 
 from distlab.costs import HARDWARE, MODELS, OVERLAPS, Assumptions, predict
-from distlab.costs.prediction.data_parallel import CHOICES, step, straggler_delay
+from distlab.costs.prediction.data_parallel import step, straggler_delay
 from distlab.costs.prediction.networks import Layer, Measurement
+from distlab.simulate import Link
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("overlap", OVERLAPS)
-def test_arrays_equal_numbers(overlap: str) -> None:
-    ranks = np.array([[1, 2, 3], [16, 127, 1024]])
-    for algorithm in CHOICES:
-        together = predict("inception_v3", "dgx1-v100", ranks, algorithm, overlap)
-        for place in np.ndindex(ranks.shape):
-            alone = predict("inception_v3", "dgx1-v100", ranks[place], algorithm, overlap)
-            for name in ("step_seconds", "compute_seconds", "communication_seconds", "all_reduces", "efficiency"):
-                assert getattr(alone, name) == getattr(together, name)[place]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("hardware", HARDWARE)
-def test_every_model_on_every_hardware(hardware: str) -> None:
-    for model in MODELS:
-        fused, layers, after = (predict(model, hardware, 2 ** np.arange(11), overlap=overlap) for overlap in OVERLAPS)
+def test_every_model_on_every_hardware() -> None:
+    for model, hardware in product(MODELS, HARDWARE):
+        fused, layers, after = (predict(model, hardware, [1, 8, 1024], overlap=overlap) for overlap in OVERLAPS)
         assert fused.efficiency[0] == layers.efficiency[0] == after.efficiency[0] == 1
         assert fused.communication_seconds[0] == fused.all_reduces[0] == 0
         assert np.all(fused.exposed_seconds[1:] > 0)
@@ -36,7 +25,7 @@ def test_every_model_on_every_hardware(hardware: str) -> None:
         assert np.all(layers.all_reduces[1:] == len(MODELS[model].layers))
 
 
-@pytest.mark.parametrize("algorithm", ["ring", "tree", "halving_doubling", "hierarchical"])
+@pytest.mark.parametrize("algorithm", ["ring", "hierarchical"])
 def test_without_overlap_more_ranks_never_make_a_step_faster(algorithm: str) -> None:
     prediction = predict("resnet101", "horovod-roce25", 4 * 2 ** np.arange(10), algorithm, "none")
     assert np.all(np.diff(prediction.step_seconds) > 0)
@@ -62,16 +51,6 @@ def test_the_steps_of_one_overlapped_step_by_hand() -> None:
     assert (after.seconds[0], after.all_reduces[0]) == (9.0, 1)
 
 
-def test_moving_bytes_slow_the_computing() -> None:
-    def seconds(slowdown: float) -> float:
-        assumptions = Assumptions(slowdown=slowdown, cycle_seconds=0.0)
-        moving = lambda entries, array_bytes: (0 * array_bytes, 1e-6 * array_bytes)  # noqa: E731
-        return step(MODELS["mlp"].layers, np.array([1.0]), moving, "layers", assumptions).seconds[0]
-
-    # The output layer's 5,160 bytes move for 5.16 ms while the other layer computes.
-    assert seconds(0.5) - seconds(0.0) == pytest.approx(5.16e-3 * (1 - 1 / 1.5), rel=1e-9)
-
-
 def test_straggler_delay_grows_like_the_largest_of_normal_numbers() -> None:
     drawn = np.random.default_rng(0).standard_normal((4000, 512))
     for count in (2, 8, 64, 512):
@@ -90,17 +69,12 @@ def test_speeds_are_published_or_estimated_or_given_and_say_so() -> None:
     assert (own.images_per_second, own.batch) == (pytest.approx(200), 16)
 
 
-def test_half_precision_on_the_way_halves_the_bytes() -> None:
-    machine = HARDWARE["horovod-roce25"]
-    links = {name: replace(getattr(machine, name), latency=0) for name in ("inside", "between")}
-    full, half = (
-        predict("vgg16", replace(machine, **links), 64, "ring", "none", bytes_per_parameter=size).communication_seconds
-        for size in (4, 2)
-    )
-    assert half == pytest.approx(full / 2, rel=1e-12)
-
-
-@pytest.mark.parametrize("wrong", [{"model": "alexnet"}, {"hardware": "abacus"}, {"algorithm": "rings"}, {"ranks": 0}])
-def test_impossible_predictions_are_refused(wrong: dict) -> None:
-    with pytest.raises(ValueError, match=r"There is no .*; there are|number of ranks"):
-        predict(**({"model": "cnn", "hardware": "laptop", "ranks": 2} | wrong))
+def test_over_tcp_a_byte_takes_its_time_on_the_wire_and_in_a_processor() -> None:
+    """Of 100 Gbit/s little more than a quarter is left; Horovod reached about 32 there (arXiv:2006.10103)."""
+    fast = replace(HARDWARE["horovod-tcp40"], between=Link(0, 8e-9 / 100))
+    inside, between = fast.links_under(Assumptions())
+    assert 8e-9 / between.seconds_per_byte == pytest.approx(1 / (1 / 82 + 1 / 42))
+    assert 8e-9 / between.seconds_per_byte == pytest.approx(32, rel=0.15)
+    assert 1e-9 / inside.seconds_per_byte == pytest.approx(0.82 * 15.75)
+    _, rdma = replace(fast, uses_tcp=False).links_under(Assumptions())
+    assert 8e-9 / rdma.seconds_per_byte == pytest.approx(82)
