@@ -14,7 +14,6 @@ from distlab.runtime import processes
 VIRTUAL, TRAINING = "virtual cluster", "training"
 SECONDS_PER_LAUNCH, ROUNDS = 600, 3
 PROGRAM = Path("notebooks") / "programs" / "11_scaling_and_profiling" / "measure_throughput.py"
-ARGUMENTS: tuple[object, ...] = ()
 RINGS: tuple[tuple[int, bool, float, float | None], ...] = ((1024, True, 3.0, 300.0), (4096, False, 30.0, None))
 """Ranks, whether the events are kept, and the goals: processor seconds, and MiB if there is one."""
 
@@ -97,16 +96,17 @@ def images_per_second(way: Way) -> float | str:
     """Images per second, or the reason why there are none."""
     if way.way == "horovod" and (problem := launch.horovod_problem()):
         return problem
-    arguments = ["--way", way.way, *way.options, *ARGUMENTS]
-    limits = {"seconds": SECONDS_PER_LAUNCH, "start_seconds": SECONDS_PER_LAUNCH}
-    options: dict[str, Any] = {"echo": False, "result": True, **limits}
     try:
-        if way.way == "horovod":
-            run = launch.horovodrun(PROGRAM, *arguments, ranks=way.count, **options)
-        else:
-            workers = way.count if way.way == "multi_worker" else 1
-            run = launch.tensorflow(PROGRAM, *arguments, workers=workers, **options)
+        return float(trained(way)["images_per_second"])
     except launch.LaunchError as error:
         return str(error).splitlines()[0]
-    result: Any = run.result
-    return float(result["images_per_second"])
+
+
+def trained(way: Way, *more: object) -> Any:
+    """The result of the program's run with these options."""
+    arguments = ["--way", way.way, *way.options, *more]
+    limits = {"seconds": SECONDS_PER_LAUNCH, "start_seconds": SECONDS_PER_LAUNCH}
+    options: dict[str, Any] = {"echo": False, "result": True, **limits}
+    if way.way == "horovod":
+        return launch.horovodrun(PROGRAM, *arguments, ranks=way.count, **options).result
+    return launch.tensorflow(PROGRAM, *arguments, workers=way.count, **options).result
