@@ -4,7 +4,6 @@ import argparse
 import shutil
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 from unittest import mock
@@ -58,46 +57,22 @@ def one_process(train: ModuleType) -> list[np.ndarray]:
     return model.get_weights()
 
 
-@dataclass
-class Killed:
-    """A job whose chief was killed, and its second start."""
-
-    fault: launch.WorkerFailed
-    saved: int
-    resumed: launch.LaunchedRun
-    folder: Path
-
-    def steps(self, worker: int) -> list[int]:
-        """The steps that a worker has done in both lives."""
-        return [int(line) for line in (self.folder / f"worker-{worker}.txt").read_text().split()]
-
-
-@pytest.fixture(scope="module")
-def killed(chapter_folder: Path, train: ModuleType, tmp_path_factory: pytest.TempPathFactory) -> Killed:
-    folder = tmp_path_factory.mktemp("killed")
-    arguments = ["--epochs", EPOCHS, "--steps-per-epoch", STEPS_PER_EPOCH, "--save-every", SAVE_EVERY]
-    arguments += ["--backup", folder / "backup", "--steps-done", folder]
-    with pytest.raises(launch.WorkerFailed) as raised:
-        launch.tensorflow(
-            chapter_folder / "train.py", *arguments, "--kill-worker", 0, "--kill-at-step", KILLED_AT, **PATIENT
-        )
-    saved = train.whole_checkpoints.number(tf.train.latest_checkpoint(folder / "backup"))
-    resumed = launch.tensorflow(chapter_folder / "train.py", *arguments, result=True, **PATIENT)
-    return Killed(raised.value, saved, resumed, folder)
-
-
-def test_nothing_is_lost_but_the_steps_since_the_last_save(killed: Killed) -> None:
-    assert (killed.fault.rank, killed.fault.exit_code) == ("worker 0", -9)
-    assert killed.saved == SAVED
-    assert killed.resumed.result["first_step"] == SAVED
-    for worker in range(2):
-        assert killed.steps(worker) == [*range(1, KILLED_AT + 1), *range(SAVED + 1, TOTAL + 1)]
-
-
-def test_the_resumed_run_has_the_weights_of_a_run_without_a_fault(
-    killed: Killed, one_process: list[np.ndarray]
+def test_nothing_is_lost_but_the_steps_since_the_last_save(
+    chapter_folder: Path, train: ModuleType, tmp_path: Path, one_process: list[np.ndarray]
 ) -> None:
-    checks.assert_equal_weights(arrays(killed.resumed.result["weights"]), one_process)
+    arguments = ["--epochs", EPOCHS, "--steps-per-epoch", STEPS_PER_EPOCH, "--save-every", SAVE_EVERY]
+    arguments += ["--backup", tmp_path / "backup", "--steps-done", tmp_path]
+    fault = ["--kill-worker", 0, "--kill-at-step", KILLED_AT]
+    with pytest.raises(launch.WorkerFailed) as raised:
+        launch.tensorflow(chapter_folder / "train.py", *arguments, *fault, **PATIENT)
+    assert (raised.value.rank, raised.value.exit_code) == ("worker 0", -9)
+    assert train.whole_checkpoints.number(tf.train.latest_checkpoint(tmp_path / "backup")) == SAVED
+    resumed = launch.tensorflow(chapter_folder / "train.py", *arguments, result=True, **PATIENT).result
+    assert resumed["first_step"] == SAVED
+    for worker in range(2):
+        steps = [int(line) for line in (tmp_path / f"worker-{worker}.txt").read_text().split()]
+        assert steps == [*range(1, KILLED_AT + 1), *range(SAVED + 1, TOTAL + 1)]
+    checks.assert_equal_weights(arrays(resumed["weights"]), one_process)
 
 
 def test_an_epoch_has_every_image_once_and_the_batches_are_the_same_wherever_one_begins(train: ModuleType) -> None:
@@ -127,58 +102,25 @@ def test_the_smallest_program_resumes_exactly_without_the_course(
     assert (finished.status, "begins after step 0\n" in finished.output) == (0, True)
 
 
-def elastic_run(chapter_folder: Path, folder: Path, *options_of_program: object) -> dict:
-    if problem := launch.horovod_problem():
-        pytest.skip(problem)
-    hosts, discover = folder / "hosts.txt", folder / "discover.sh"
+@pytest.mark.skipif(launch.horovod_problem() is not None, reason=str(launch.horovod_problem()))
+def test_the_elastic_job_goes_on_from_the_commit_and_grows_again_to_the_weights_without_a_fault(
+    chapter_folder: Path, tmp_path: Path, one_process: list[np.ndarray]
+) -> None:
+    hosts, discover = tmp_path / "hosts.txt", tmp_path / "discover.sh"
     hosts.write_text("localhost:1\n127.0.0.1:1\n")
     discover.write_text(f"#!/bin/sh\ncat {hosts}\n")
     discover.chmod(0o755)
     options = ["--gloo", "--gloo-timeout-seconds", "200", "--min-np", "1", "--max-np", "2"]
     options += ["--host-discovery-script", str(discover)]
     arguments = ["--images", 64 * TOTAL, "--images-per-epoch", 64 * STEPS_PER_EPOCH, "--hosts", hosts]
-    arguments += ["--kill-at-step", 13, "--add-at-step", 17, *options_of_program]
-    return launch.horovodrun(
-        chapter_folder / "train_elastic.py", *arguments, options=options, result=True, **PATIENT
-    ).result
-
-
-@pytest.fixture(scope="module")
-def elastic(chapter_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> dict:
-    return elastic_run(chapter_folder, tmp_path_factory.mktemp("elastic"))
-
-
-def test_the_elastic_job_goes_on_from_the_commit_and_grows_again(elastic: dict) -> None:
+    arguments += ["--kill-at-step", 13, "--add-at-step", 17]
+    program = chapter_folder / "train_elastic.py"
+    elastic = launch.horovodrun(program, *arguments, options=options, result=True, **PATIENT).result
     assert [start[:2] for start in elastic["starts"]] == [[0, 2], [10, 1], [17, 2]]
     two_ranks, one_rank = range(1, 14), range(11, 18)
     expected = [*([step, 2] for step in two_ranks), *([step, 1] for step in one_rank)]
     executed = [step[:2] for step in elastic["executed"]]
     assert executed == [*expected, *([step, 2] for step in range(18, TOTAL + 1))]
-
-
-def test_the_rate_follows_the_global_batch_and_no_image_is_left_out(
-    chapter_folder: Path, train: ModuleType, tmp_path: Path
-) -> None:
-    result = elastic_run(chapter_folder, tmp_path, "--per-rank", 32)
-    assert [[step, size, round(rate, 3)] for step, size, rate in result["starts"]] == [
-        [0, 2, 0.1],
-        [10, 1, 0.05],
-        [17, 2, 0.1],
-    ]
-    tf.keras.utils.set_random_seed(train.SEED)
-    model = models.mlp(dropout=0.0)
-    optimizer = tf.keras.optimizers.SGD(0.1, momentum=0.9)
-    model.compile(optimizer, tf.keras.losses.SparseCategoricalCrossentropy(from_logits=True))
-    options = argparse.Namespace(dataset="digits", epochs=EPOCHS, steps_per_epoch=STEPS_PER_EPOCH)
-    images = train.batches(options, 0).unbatch()
-    for skip, count, batch, rate in ((0, 640, 64, 0.1), (640, 224, 32, 0.05), (864, 672, 64, 0.1)):
-        optimizer.learning_rate.assign(rate)
-        for part in images.skip(skip).take(count).batch(batch):
-            model.train_on_batch(*part)
-    checks.assert_equal_weights(arrays(result["weights"]), model.get_weights())
-
-
-def test_the_elastic_job_has_the_weights_of_a_run_without_a_fault(elastic: dict, one_process: list[np.ndarray]) -> None:
     checks.assert_equal_weights(arrays(elastic["weights"]), one_process)
 
 

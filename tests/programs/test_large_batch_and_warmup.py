@@ -64,12 +64,6 @@ def test_ranks_have_the_weights_of_one_process(ranks: dict, one_process: ModuleT
     checks.assert_equal_weights(arrays(ranks["train"]["weights"]), alone.model.get_weights())
 
 
-def test_a_run_on_ranks_has_the_losses_of_one_process(ranks: dict, one_process: ModuleType) -> None:
-    alone = one_process.OneProcess("digits", lambda: models.cnn(8))
-    whole = alone.run(schedules.by_name("gradual", 0.01, RANKS, 3), GLOBAL_BATCH, 2, seed=0)
-    assert ranks["train"]["runs"]["gradual"]["loss"] == pytest.approx(whole["loss"], rel=0.02)
-
-
 def test_the_smallest_program_needs_nothing_of_the_course(chapter_folder: Path) -> None:
     if problem := launch.horovod_problem():
         pytest.skip(problem)
@@ -108,14 +102,6 @@ def test_the_records_bend_in_steps_and_in_rates(chapter: Chapter, chapter_folder
     assert min(best) < bend < max(best)
     assert best[512].rate / best[2].rate < 16
     assert record.command == "python best_rates.py --optimizers sgd adam --record"
-
-
-def test_the_record_of_mnist_diverges_without_warm_up_alone(chapter: Chapter, one_process: ModuleType) -> None:
-    five_seeds = chapter("five_seeds")
-    record = recorded_results.read("mnist", five_seeds.FOLDER)
-    ends = {name: np.array(rows)[:, -1] for name, rows in record.result["accuracies"].items()}
-    assert np.sum(ends["none"] < one_process.AT_CHANCE) >= 3 and min(ends["gradual"]) > 0.9
-    assert (record.program, record.arguments) == ("five_seeds.py", ["--record"])
 
 
 def test_the_ranks_squared_norms_are_those_of_one_process(ranks: dict) -> None:
@@ -164,18 +150,14 @@ def test_synchronised_batch_normalisation_is_that_of_one_process_and_per_rank_is
         assert np.allclose(of_ranks[0], of_ranks[1], atol=1e-6) == is_equal, way
 
 
-@pytest.mark.parametrize(("dataset", "global_batch"), [("digits", 96), ("mnist", 560)])
-def test_most_seeds_diverge_without_warm_up_and_none_with_it(
-    one_process: ModuleType, dataset: str, global_batch: int
-) -> None:
-    """Of five seeds, at 8 times the learning rate."""
-    if dataset != "digits" and data.find(dataset) is None:
-        pytest.skip(f"{dataset} is not on this machine; set DISTLAB_DATA to the folder that holds it")
-    training = one_process.OneProcess(dataset, lambda: models.cnn(8), images=8_000)
-    diverged = {}
+def test_most_seeds_diverge_without_warm_up_and_none_with_it(chapter: Chapter, one_process: ModuleType) -> None:
+    """At 8 times the learning rate: three seeds on the digits, and the five that are recorded on MNIST."""
+    training = one_process.OneProcess("digits", lambda: models.cnn(8), images=8_000)
+    ends = {}
     for name in ("none", "gradual"):
         rate_at = schedules.by_name(name, 0.01, 8, 3)
-        runs = [training.run(rate_at, global_batch, 6, seed) for seed in range(5)]
-        diverged[name] = sum(run["accuracy"][-1] < one_process.AT_CHANCE for run in runs)
-    assert diverged["none"] >= 3
-    assert diverged["gradual"] == 0
+        ends[name] = [training.run(rate_at, 96, 6, seed)["accuracy"][-1] for seed in range(3)]
+    assert sum(end < one_process.AT_CHANCE for end in ends["none"]) >= 2 and min(ends["gradual"]) > 0.9
+    record = recorded_results.read("mnist", chapter("five_seeds").FOLDER)
+    recorded = {name: np.array(rows)[:, -1] for name, rows in record.result["accuracies"].items()}
+    assert np.sum(recorded["none"] < one_process.AT_CHANCE) >= 3 and min(recorded["gradual"]) > 0.9

@@ -13,8 +13,6 @@ pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("one_job")]
 FOLDER = Path(__file__).parents[2] / "notebooks/programs/08b_keras_3"
 TABLE = FOLDER / "support_table.json"
 
-# Adds 400 equal gradients to the weights, from two workers at once: how many arrive does not depend on their order.
-
 
 @pytest.fixture(scope="module")
 def measure_support() -> ModuleType:
@@ -57,8 +55,3 @@ def test_two_devices_under_the_fit_of_keras_3_work_as_in_the_table(measure_suppo
 def test_two_workers_with_the_fit_of_keras_3_fail_as_in_the_table(measure_support: ModuleType, table: dict) -> None:
     cell, _ = measure_support.cell("multi-worker-2", "fit", "keras-3", None)
     assert cell == table["cells"]["multi-worker-2"]["fit"]["keras-3"]
-
-
-def test_a_tpu_is_missing_as_in_the_table(measure_support: ModuleType, table: dict) -> None:
-    cell, _ = measure_support.cell("tpu", "custom", "legacy", None)
-    assert cell == table["cells"]["tpu"]["custom"]["legacy"]

@@ -1,7 +1,6 @@
 """The programs of chapter 07: `minimal.py` and `loop.py` alone, `feed.py`, `train.py`, and the wrong ones."""
 
 import json
-import os
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -139,29 +138,6 @@ def test_the_solution_of_lab_07_starts_two_real_workers_that_train_one_model(
     assert finished.status == 0, finished.output
     assert "exit codes: [0, 0]" in finished.output and finished.output.count(": 2 replicas, ") == 2
     assert "largest difference of their weights: 0.0" in finished.output
-
-
-def test_the_chief_is_the_task_of_that_type_where_there_is_one(chapter_folder: Path, tmp_path: Path) -> None:
-    head, *worker = free_addresses(2)
-    cluster = {"chief": [head], "worker": worker}
-    folder, file = tmp_path / "saved", tmp_path / "result.json"
-
-    def started(kind: str) -> processes.Finished:
-        program, options = str(chapter_folder / "train.py"), ["--ways", "fit", "--images", "96"]
-        command = [sys.executable, program, *options, "--folder", str(folder), "--result", str(file)]
-        return processes.run(
-            command, DEADLINE, env=os.environ | {"TF_CONFIG": json.dumps(config | {"task": task(kind)})}
-        )
-
-    config = {"cluster": cluster}
-
-    def task(kind: str) -> dict:
-        return {"type": kind, "index": 0}
-
-    with ThreadPoolExecutor(2) as together:
-        of_chief, of_worker = together.map(started, ["chief", "worker"])
-    assert of_chief.status == of_worker.status == 0, of_chief.output + of_worker.output
-    assert ", the chief" in of_chief.output and ", the chief" not in of_worker.output
 
 
 def test_the_wrong_ways_to_save_fail_as_they_say(chapter_folder: Path, tmp_path: Path) -> None:

@@ -4,7 +4,6 @@ In this process it runs without a strategy, so that a fault costs a second; the 
 """
 
 import argparse
-import os
 import shutil
 import subprocess
 import sys
@@ -93,23 +92,9 @@ def of_another_model(folder: Path, train: ModuleType) -> None:
 FROM_10, FROM_15 = "resuming from checkpoint 10.", "resuming from checkpoint 15."
 FAULTS: dict[str, tuple[Callable[[Path, ModuleType], object], int, str]] = {
     "none": (lambda folder, train: None, 15, f"Checkpoint 15 is whole: {FROM_15}"),
-    "newest truncated": (
-        lambda folder, train: cut(folder, 15),
-        10,
-        f"Checkpoint 15 cannot be used (its data file is truncated): {FROM_10}",
-    ),
-    "newest never sealed": (
-        lambda folder, train: (folder / "ckpt-15.seal").unlink(),
-        10,
-        f"Checkpoint 15 cannot be used (it has no seal: the job ended before the save was complete): {FROM_10}",
-    ),
+    "newest truncated": (lambda folder, train: cut(folder, 15), 10, f"(its data file is truncated): {FROM_10}"),
     "both truncated": (lambda folder, train: cut(folder, 10, 15), 0, "starting from the beginning."),
-    "the list is garbage": (lambda folder, train: (folder / "checkpoint").write_bytes(os.urandom(500)), 15, FROM_15),
-    "newest of another model": (
-        of_another_model,
-        15,
-        f"Checkpoint 20 cannot be used (it is a checkpoint of another model): {FROM_15}",
-    ),
+    "newest of another model": (of_another_model, 15, f"(it is a checkpoint of another model): {FROM_15}"),
 }
 
 
@@ -127,49 +112,30 @@ def test_a_damaged_newest_checkpoint_costs_one_interval_and_is_named(
     assert all(train.whole_checkpoints.problem(str(backup / f"ckpt-{step}")) is None for step in (15, 20))
 
 
-def test_a_finished_run_that_is_started_again_trains_no_step(backup: Path, train: ModuleType) -> None:
-    first = run(train, backup, save_every=6)
-    again = run(train, backup, save_every=6)
-    assert again["first_step"] == TOTAL
-    assert again["weights"] == first["weights"]
-
-
+# Of the third checkpoint the files are whole, and the seal is missing.
 KILLED_IN_A_SAVE = """
 import os, sys
-sys.path.insert(0, {chapter_folder!r})
-import tensorflow as tf, train, whole_checkpoints
-from tensorflow.python.ops import gen_io_ops
+sys.path.insert(0, sys.argv.pop())
+import train, whole_checkpoints
 saves = []
 def kill_in_the_third(function, arguments, options):
     saves.append(1)
-    if len(saves) >= {count}:
+    if len(saves) == 3:
         os.kill(os.getpid(), 9)
     return function(*arguments, **options)
-original = {place}
-{place} = lambda *arguments, **options: kill_in_the_third(original, arguments, options)
+original = whole_checkpoints.seal
+whole_checkpoints.seal = lambda *arguments, **options: kill_in_the_third(original, arguments, options)
 train.main()
 """
 
-MOMENTS = {
-    # The layout is written once before the first step, so the third checkpoint is the fourth merge.
-    "before TensorFlow renames the files": ("gen_io_ops.merge_v2_checkpoints", 4),
-    "before the seal": ("whole_checkpoints.seal", 3),
-}
 
-
-@pytest.mark.parametrize("moment", MOMENTS)
 def test_killed_in_the_middle_of_a_save(
-    moment: str,
-    chapter_folder: Path,
-    train: ModuleType,
-    tmp_path: Path,
-    undisturbed: list,
-    capsys: pytest.CaptureFixture[str],
+    chapter_folder: Path, train: ModuleType, tmp_path: Path, undisturbed: list, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    place, count = MOMENTS[moment]
     program, backup = tmp_path / "killed.py", tmp_path / "backup"
-    program.write_text(KILLED_IN_A_SAVE.format(chapter_folder=str(chapter_folder), place=place, count=count))
-    killed = subprocess.run([sys.executable, str(program), "--backup", str(backup)], check=False)
+    program.write_text(KILLED_IN_A_SAVE)
+    command = [sys.executable, str(program), "--backup", str(backup), str(chapter_folder)]
+    killed = subprocess.run(command, check=False)
     assert killed.returncode == -9
     result = run(train, backup)
     assert FROM_10 in capsys.readouterr().out
