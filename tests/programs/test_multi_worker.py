@@ -31,79 +31,48 @@ def chapter_folder(root: Path) -> Path:
     return root / "notebooks/programs/07_multi_worker"
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where the chief saves, and nothing but its files may appear."""
-    return tmp_path_factory.mktemp("shared")
-
-
-@pytest.fixture(scope="module")
-def by_hand(chapter_folder: Path, folder: Path) -> dict:
-    """The result of two processes, each started alone with its --index; TF_CONFIG is not set."""
-    addresses = free_addresses(WORKERS)
-    file = folder.parent / f"{folder.name}.json"
-    options = ["--images", str(IMAGES), "--seed", str(SEED), "--folder", str(folder), "--result", str(file)]
+def in_two_processes(command: list[str], **how: object) -> list[processes.Finished]:
+    """Two starts of a program by hand, each with the index in the place of INDEX; TF_CONFIG is not set."""
 
     def started(index: int) -> processes.Finished:
-        command = [
-            sys.executable,
-            str(chapter_folder / "train.py"),
-            "--index",
-            str(index),
-            "--workers",
-            *addresses,
-            *options,
-        ]
-        return processes.run(command, DEADLINE)
+        return processes.run([word.replace("INDEX", str(index)) for word in command], DEADLINE, **how)
 
     with ThreadPoolExecutor(WORKERS) as together:
-        for finished in together.map(started, range(WORKERS)):
-            assert finished.status == 0, finished.output
-    return json.loads(file.read_text())
+        runs = list(together.map(started, range(WORKERS)))
+    for finished in runs:
+        assert finished.status == 0, finished.output
+    return runs
 
 
-def restored(folder: Path, step: int) -> list[np.ndarray]:
-    model = models.cnn()
-    checkpoint = tf.train.Checkpoint(model=model)
-    checkpoint.restore(str(folder / "checkpoints" / f"ckpt-{step}")).expect_partial().assert_existing_objects_matched()
-    return model.get_weights()
-
-
-def one_process() -> list[np.ndarray]:
-    """The weights of a run without a strategy, over the same global batches."""
+def test_two_workers_by_hand_equal_one_process_and_the_chief_alone_leaves_files(
+    chapter_folder: Path, tmp_path: Path
+) -> None:
+    folder, file = tmp_path / "shared", tmp_path / "result.json"
+    command = [sys.executable, str(chapter_folder / "train.py"), "--index", "INDEX"]
+    command += ["--workers", *free_addresses(WORKERS), "--images", str(IMAGES), "--seed", str(SEED)]
+    in_two_processes([*command, "--folder", str(folder), "--result", str(file)])
+    by_hand = json.loads(file.read_text())
     images, labels = data.load("digits").train
     order = np.random.default_rng(SEED).permutation(len(images))[:IMAGES]
     tf.keras.utils.set_random_seed(SEED)
-    model = models.cnn()
-    loss = tf.keras.losses.SparseCategoricalCrossentropy(from_logits=True)
-    model.compile(tf.keras.optimizers.SGD(0.05), loss)
+    alone = models.cnn()
+    alone.compile(tf.keras.optimizers.SGD(0.05), tf.keras.losses.SparseCategoricalCrossentropy(from_logits=True))
     samples = tf.data.Dataset.from_tensor_slices((images[order], labels[order])).batch(GLOBAL_BATCH)
-    model.fit(samples, verbose=0)
-    return model.get_weights()
-
-
-@pytest.mark.parametrize("way", ["fit", "loop"])
-def test_each_step_has_its_global_batch_whoever_gets_which_part(by_hand: dict, way: str) -> None:
-    assert np.shape(by_hand[way]["seen"]) == (WORKERS, STEPS, GLOBAL_BATCH // WORKERS)
-    for step in range(STEPS):
-        batch = np.sort(np.array(by_hand[way]["seen"])[:, step].ravel())
-        np.testing.assert_array_equal(batch, np.arange(GLOBAL_BATCH * step, GLOBAL_BATCH * (step + 1)))
-
-
-def test_the_chief_alone_leaves_files(by_hand: dict, folder: Path) -> None:
+    alone.fit(samples, verbose=0)
+    restored = models.cnn()
+    checkpoint = tf.train.Checkpoint(model=restored).restore(str(folder / "checkpoints" / f"ckpt-{STEPS}"))
+    checkpoint.expect_partial().assert_existing_objects_matched()
+    for way, model in {"fit": tf.keras.models.load_model(folder / "fit" / "model.keras"), "loop": restored}.items():
+        checks.assert_equal_weights(model.get_weights(), alone.get_weights())
+        seen = np.array(by_hand[way]["seen"])
+        assert seen.shape == (WORKERS, STEPS, GLOBAL_BATCH // WORKERS)
+        for step in range(STEPS):  # each has its global batch, whoever gets which part
+            first = GLOBAL_BATCH * step
+            assert np.array_equal(np.sort(seen[:, step].ravel()), np.arange(first, first + GLOBAL_BATCH))
     files = {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
     checkpoints = {f"checkpoints/ckpt-{STEPS}.{part}" for part in ("index", "data-00000-of-00001")}
-    assert {name for name in files if not name.startswith("checkpoints/ckpt-2")} == {
-        "fit/model.keras",
-        "checkpoints/checkpoint",
-        *checkpoints,
-    }
-
-
-@pytest.mark.parametrize("way", ["fit", "loop"])
-def test_two_workers_by_hand_equal_one_process(by_hand: dict, folder: Path, way: str) -> None:
-    saved = tf.keras.models.load_model(folder / "fit" / "model.keras").get_weights()
-    checks.assert_equal_weights(saved if way == "fit" else restored(folder, STEPS), one_process())
+    expected = {"fit/model.keras", "checkpoints/checkpoint", *checkpoints}
+    assert {name for name in files if not name.startswith("checkpoints/ckpt-2")} == expected
 
 
 @pytest.mark.parametrize("name", ["minimal", "loop"])
@@ -111,16 +80,8 @@ def test_a_copied_program_trains_one_model_in_two_processes(chapter_folder: Path
     text = (chapter_folder / f"{name}.py").read_text()
     assert "distlab" not in text and sum(map(bool, text.splitlines())) <= {"minimal": 40, "loop": 60}[name]
     (tmp_path / "program.py").write_text(text)
-    addresses, where = free_addresses(WORKERS), ["saved"] * (name == "loop")
-
-    def started(index: int) -> processes.Finished:
-        command = [sys.executable, "-P", "program.py", *where, str(index), *addresses]
-        return processes.run(command, DEADLINE, cwd=tmp_path)
-
-    with ThreadPoolExecutor(WORKERS) as together:
-        runs = list(together.map(started, range(WORKERS)))
-    for finished in runs:
-        assert finished.status == 0, finished.output
+    command = [sys.executable, "-P", "program.py", *["saved"] * (name == "loop"), "INDEX", *free_addresses(WORKERS)]
+    runs = in_two_processes(command, cwd=tmp_path)
     [first], [second] = ([line for line in run.output.splitlines() if "loss " in line] for run in runs)
     if name == "loop":
         assert first.endswith(", chief: True") and second == first.replace("True", "False")
