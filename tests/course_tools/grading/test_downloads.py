@@ -82,9 +82,8 @@ def test_students_have_the_names_of_the_list(tmp_path: Path) -> None:
     assert [each.student for each in submissions.find(place, [LAB])] == ["jane", "rita", "sam"]
 
 
-@pytest.mark.parametrize("name", ["lab.ipynb", "Lab06/jdoe.ipynb", "jdoe/answers.zip"])
-def test_a_layout_that_is_not_known_is_refused_also_for_one_lab(name: str, tmp_path: Path) -> None:
-    file = tmp_path / name
+def test_a_layout_that_is_not_known_is_refused_also_for_one_lab(tmp_path: Path) -> None:
+    file = tmp_path / "Lab06/jdoe.ipynb"
     file.parent.mkdir(exist_ok=True)
     file.touch()
     assert submissions.by_student(tmp_path, [LAB], tmp_path / "out") == tmp_path
