@@ -82,16 +82,3 @@ def test_no_second_server_is_started_on_one_copy(
     ended.wait()
     (tmp_path / "jpserver-1.json").write_text(json.dumps(info | {"pid": ended.pid}))
     assert jupyterlab_server.running_on(tmp_path) is None
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere a browser needs no DISPLAY")
-@pytest.mark.parametrize(("variables", "opens"), [({}, False), ({"DISPLAY": ":0"}, True), ({"BROWSER": "w3m"}, True)])
-def test_without_a_screen_no_browser_for_text_takes_the_terminal(
-    variables: dict[str, str], opens: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    commands: list[list[str]] = []
-    without = {name: value for name, value in os.environ.items() if name not in jupyterlab_server.SCREENS}
-    monkeypatch.setattr(os, "environ", without | variables)
-    monkeypatch.setattr(os, "execv", lambda program, words: commands.append(words))
-    jupyterlab_server.replace_this_process(tmp_path)
-    assert ("--ServerApp.open_browser=False" in commands[0]) is not opens

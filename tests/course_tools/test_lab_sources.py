@@ -1,8 +1,6 @@
 """The labs' notebooks come from their sources, run from top to bottom, and nbgrader takes them as they are."""
 
-import csv
 import subprocess
-import sys
 import zipfile
 from pathlib import Path
 
@@ -13,7 +11,6 @@ from pytest_notebook.nb_regression import NBRegressionFixture
 from course_tools import lab_sources, notebooks
 from course_tools.grading import grade, material, notebook
 from course_tools.sandbox import protections
-from distlab.labs import registry
 from distlab.runtime.errors import PlainError
 from tests.distlab.labs import sample_lab
 from tests.distlab.labs.sample_lab import points
@@ -21,7 +18,6 @@ from tests.distlab.labs.sample_lab import points
 LABS = Path(__file__).parents[2] / "labs"
 SOURCES = lab_sources.chosen(LABS)
 every_lab = pytest.mark.parametrize("source", SOURCES, ids=[source.parent.name for source in SOURCES])
-SECONDS = 900
 
 
 def committed(source: Path, name: str) -> nbformat.NotebookNode:
@@ -79,13 +75,6 @@ def test_the_solution_gives_its_committed_outputs(source: Path, nb_regression: N
 
 @pytest.mark.slow
 @every_lab
-def test_an_untouched_lab_runs_from_top_to_bottom_and_nothing_is_done(source: Path) -> None:
-    made = notebooks.execute(committed(source, lab_sources.STUDENT), source.parent)
-    assert all("not done yet" in text for text in printed(made).values()), printed(made)
-
-
-@pytest.mark.slow
-@every_lab
 def test_in_grading_the_solution_gets_all_points_and_the_untouched_lab_none(source: Path) -> None:
     graded_lab, (kind, _) = material.load(source), protections.strongest(accept_weak=True)
     for name, share in ((lab_sources.SOLUTION, 1), (lab_sources.STUDENT, 0)):
@@ -95,33 +84,6 @@ def test_in_grading_the_solution_gets_all_points_and_the_untouched_lab_none(sour
             (graded.exercise.name, graded.verdict, graded.error) for graded in report.exercises
         ]
         assert report.notes == report.troubles == []
-
-
-@pytest.mark.slow
-def test_nbgrader_generates_grades_writes_feedback_and_exports(tmp_path: Path) -> None:
-    chosen = [source for source in SOURCES if not registry.lab(source.parent.name).tensorflow]
-    lab_sources.release(chosen, tmp_path / "release")
-    course = tmp_path / "release" / lab_sources.NBGRADER
-    for source in chosen:
-        for student, file in (("solved", lab_sources.SOLUTION), ("untouched", lab_sources.STUDENT)):
-            place = course / "submitted" / student / source.parent.name
-            place.mkdir(parents=True)
-            (place / lab_sources.STUDENT).write_bytes((source.parent / file).read_bytes())
-    program = Path(__file__).parent / "grading" / "nbgrader_course.py"
-    done = subprocess.run(
-        [sys.executable, str(program), str(course)], capture_output=True, text=True, timeout=SECONDS, check=False
-    )
-    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
-    with (course / "grades.csv").open() as stream:
-        scores = {(row["student_id"], row["assignment"]): float(row["score"]) for row in csv.DictReader(stream)}
-    for source in chosen:
-        assert scores["solved", source.parent.name] == registry.lab(source.parent.name).points
-        assert scores["untouched", source.parent.name] == 0
-        assert (course / "feedback" / "solved" / source.parent.name / "lab.html").stat().st_size > 0
-        generated = nbformat.read(course / "release" / source.parent.name / lab_sources.STUDENT, as_version=4)
-        handed_out = tmp_path / "release" / lab_sources.HANDED_OUT / source.parent.name / lab_sources.STUDENT
-        ours = nbformat.read(handed_out, as_version=4)
-        assert [cell.source.strip() for cell in generated.cells] == [cell.source.strip() for cell in ours.cells]
 
 
 @pytest.fixture
@@ -205,13 +167,7 @@ def test_the_notebooks_of_a_lab_are_written_when_every_check_says_right_and_not_
     ("before", "after", "said"),
     [
         ("steps = 6", "steps = = 6", "the cell that begins with `steps = = 6` fails: SyntaxError: "),
-        (
-            ": ✔ right",
-            ": ✘ not right yet: count\\nagain.",
-            "exercise mean: with its solution the check says 'mean: ✘ not right yet: count';",
-        ),
-        ("print(f'{name}: ✔ right')", "None", "exercise mean: with its solution the check says nothing;"),
-        ("    ### BEGIN SOLUTION\n", "<<<<<<< HEAD\n    ### BEGIN SOLUTION\n", "marks a merge conflict"),
+        (": ✔ right", ": ✘ not right yet", "exercise mean: with its solution the check says 'mean: ✘ not right yet';"),
     ],
 )
 def test_a_lab_whose_solution_fails_or_is_not_right_is_named_and_nothing_is_written(
@@ -234,15 +190,7 @@ def test_a_lab_whose_solution_fails_or_is_not_right_is_named_and_nothing_is_writ
         ('"points": 1', '"points": 2', "2 points, but the exercise 1"),
         ("### BEGIN SOLUTION\nsteps = 6\n### END SOLUTION", "steps = 6", "the answer's cell needs"),
         ('lab.check("steps")\n', 'lab.check("mean")\n', r'must contain lab.check\("steps"\) ###'),
-        ('lab.points("steps")', "pass", r'TESTS lab.points\("steps"\) ###'),
-        ('"grade_id": "check_steps", "locked": true', '"grade_id": "check_steps", "locked": false', "locked true"),
-        (
-            "steps = 6\n### END SOLUTION\n",
-            "0\n### END SOLUTION\n### Begin solution\n6\n### End solution\n",
-            "in turn, in an",
-        ),
         ("steps = 6\n### END SOLUTION\n", "0\n### END SOLUTION\n### BEGIN SOLUTOIN\nsteps = 6\n", "in turn, in an"),
-        ("steps = 6\n", "steps = 6\n### BEGIN SOLUTION\n", "in turn, in an"),
         ("PROGRAM = 'given.py'\n", "### BEGIN SOLUTION\nsecret = 6\n### END SOLUTION\n", "in an answer's cell"),
         ("# # Lab 90: a sample\n", "# ### Begin Solution\n# The secret is 6.\n", "in turn, in an"),
     ],

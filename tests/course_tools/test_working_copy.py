@@ -129,13 +129,6 @@ def test_a_chapter_that_was_only_run_follows_the_course_and_the_run_one_is_kept(
     assert nbformat.read(run, as_version=4).cells[0].execution_count == 7
 
 
-def test_a_copy_whose_record_is_damaged_keeps_what_differs(course: Path, copy: Path) -> None:
-    edit(copy / LAB, "answer = ...", "my answer")
-    (copy / ".copied.json").write_text("{")
-    [said] = working_copy.update(course, copy)
-    assert "yours stays" in said and code_of(copy / LAB) == "my answer"
-
-
 def test_a_chapter_given_back_keeps_what_differs(
     course: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

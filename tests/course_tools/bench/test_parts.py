@@ -61,11 +61,6 @@ def test_a_run_writes_figures_for_the_scheduler_and_a_page_and_keeps_the_other_p
     assert "<td>70 s</td><td></td><td>≤ 60</td><td>no</td>" in page and "http" not in page
 
 
-def test_an_unknown_part_is_named_with_those_there_are() -> None:
-    with pytest.raises(parts.NoSuchPart, match=r"no part of the benchmark 'speed'.*training"):
-        parts.bench(only="speed")
-
-
 def test_the_figures_are_taken_over_with_the_tables(root: Path, tmp_path: Path) -> None:
     page, bench = tmp_path / "performance.md", tmp_path / "bench.json"
     with pytest.raises(parts.NothingMeasured, match="run `make bench` first"):
