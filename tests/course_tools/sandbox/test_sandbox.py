@@ -29,13 +29,9 @@ SECONDS = 300.0
 
 WRONG = {
     "stuck": "return await rank.receive((rank.index + 1) % rank.size)",
-    "not_awaited": "return rank.send((rank.index + 1) % rank.size, array) and array",
     "to_itself": "await rank.send(rank.index, array)",
-    "to_nobody": "await rank.send(1.5, array)",
     "of_objects": "await rank.send((rank.index + 1) % rank.size, [object()])",
-    "unlike": "await rank.reduce(array, array[:1])",
     "raises": "return {}['missing']",
-    "calls_itself": "return await calls_itself(rank, array)",
     "awaits_something_else": "await asyncio.sleep(1)",
 }
 EMPTY = {"untouched": "...", "later": "raise NotImplementedError"}
@@ -49,10 +45,6 @@ async def any_order(rank, array):
         await rank.send(0, array)
         return rank.now
     return [await rank.receive_any() for _ in range(1, rank.size)]
-
-async def without_input(rank):
-    await rank.compute(1.0)
-    return rank.index
 
 def no_coroutine(rank, array):
     return array
@@ -73,8 +65,7 @@ def inputs(size: int) -> list[np.ndarray]:
     return [np.random.default_rng(rank).normal(size=7) for rank in range(size)]
 
 
-@pytest.mark.parametrize("size", [1, 2, 5, 11])
-@pytest.mark.parametrize("name", ["ring_all_reduce", "any_order"])
+@pytest.mark.parametrize(("name", "size"), [("ring_all_reduce", 1), ("ring_all_reduce", 5), ("any_order", 11)])
 def test_results_times_and_messages_are_those_of_a_run_in_one_process(
     both: tuple[Answer, Answer], name: str, size: int
 ) -> None:
@@ -82,10 +73,6 @@ def test_results_times_and_messages_are_those_of_a_run_in_one_process(
     assert np.array_equal(own.events.columns, boxed.events.columns)
     assert np.array_equal(own.finished, boxed.finished)
     assert repr(own.results) == repr(boxed.results)
-
-
-def test_a_program_without_input_runs_too(both: tuple[Answer, Answer]) -> None:
-    assert [answer.run("without_input", World(3)).results for answer in both] == [[0, 1, 2]] * 2
 
 
 @pytest.mark.parametrize("name", [*WRONG, "no_coroutine"])
@@ -137,18 +124,6 @@ def test_a_program_of_two_ranks_runs_under_mpi_in_the_jail(kind: Kind) -> None:
     assert sorted(run.printed.splitlines())[-2:] == ["[rank 0] 3", "[rank 1] 3"]
 
 
-def test_what_waits_too_long_for_the_machine_is_a_trouble_and_no_verdict(
-    kind: Kind, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with SandboxedWork(Setting(kind=kind)) as work:
-        work.run_cell("", "none", SECONDS)
-        monkeypatch.setattr(process, "TIMES_ON_THE_WALL", 0)
-        monkeypatch.setattr(process, "LEAST_ON_THE_WALL", 1.0)
-        with pytest.raises(process.Trouble):
-            work.run_cell("import time\ntime.sleep(60)", "one", SECONDS)
-        assert work.troubles == ["the machine was too busy to let it end"]
-
-
 CLOSED = os.getuid() == 0 and not all(folder.stat().st_mode & 1 for folder in Path(__file__).parents)
 
 
@@ -159,13 +134,6 @@ def test_without_a_full_sandbox_grading_asks_first(monkeypatch: pytest.MonkeyPat
         protections.strongest(accept_weak=False)
     kind, said = protections.strongest(accept_weak=True)
     assert kind is Kind.WEAK and "NOT blocked here: the network, the files" in said
-
-
-def test_a_path_without_the_administrator_s_programs_is_enough(kind: Kind, monkeypatch: pytest.MonkeyPatch) -> None:
-    if kind is not Kind.UTIL_LINUX:
-        pytest.skip("this machine's jail is another one")
-    monkeypatch.setenv("PATH", "/usr/local/bin:/usr/bin:/bin")  # an ordinary user's on Debian
-    assert protections.reached_in(Kind.UTIL_LINUX) == []
 
 
 LIMITED = {
@@ -257,7 +225,7 @@ def wait_for_the_end_of(seconds: str) -> None:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="jails are Linux's")
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
 def test_when_the_grader_is_ended_nothing_of_a_jail_is_left(number: int, kind: Kind) -> None:
     mark = f"{10**8 + os.getpid()}"
     command = [sys.executable, "-c", GRADER, mark, kind.name]
@@ -282,7 +250,7 @@ def found(files, modules):
 """
 
 
-@pytest.mark.parametrize("number", ["02", "06", "07", "10", "11", "12"])
+@pytest.mark.parametrize("number", ["06", "07", "12"])
 def test_judges_solutions_and_what_a_lab_asks_for_are_not_in_its_jail(number: str, root: Path, kind: Kind) -> None:
     if kind is Kind.WEAK:
         pytest.skip("without namespaces nothing is hidden; the report of grading says so")

@@ -1,6 +1,5 @@
 """Horovod's wheel: when it is built, what is said if it cannot be, and what it is built with."""
 
-import socket
 import subprocess
 import sys
 from importlib.metadata import PackageNotFoundError
@@ -170,13 +169,3 @@ def test_the_mpi_of_the_site_is_taken_when_asked_and_its_programs_come_first(
     assert environment.variables()["MPI4PY_LIBMPI"] == str(libraries / "libmpi.so.40")
     horovod._prefer_mpi(None)
     assert environment.variables()["OPAL_PREFIX"] == str(own)
-
-
-@pytest.mark.skipif(launch.horovod_problem() is not None, reason="Horovod is not installed")
-def test_many_ranks_reach_the_rendezvous_at_the_same_time() -> None:
-    http_server = pytest.importorskip("horovod.runner.http.http_server")
-    server = http_server.RendezvousHTTPServer(("127.0.0.1", 0), http_server.RendezvousHandler, 0)
-    with server:  # it answers nobody: whoever does not fit into its queue would have to try again
-        ranks = [socket.create_connection(server.server_address, timeout=60) for _ in range(64)]
-        for rank in ranks:
-            rank.close()

@@ -4,7 +4,6 @@ from pathlib import Path
 
 import nbformat
 import pytest
-from markdown_it import MarkdownIt
 
 from course_tools.site import quizzes
 
@@ -63,9 +62,3 @@ def test_every_question_of_the_course_is_a_quiz(notebook: Path) -> None:
     assert len(questions) == sum(text.count("**Question.**") for text in texts) > 0
     assert all(text.count("**Question.**") == text.count("<details>") for text in texts)
     assert [question for question in questions if quizzes.parsed(question) is None] == []
-
-
-def test_a_choice_that_is_a_number_with_a_point_is_no_list_in_the_list() -> None:
-    page = quizzes.with_quizzes(COMMENTED.replace("The first.", "10."))
-    tokens = MarkdownIt().parse(page.split("</div>")[1].split("<details")[0])
-    assert [token.type for token in tokens].count("ordered_list_open") == 1

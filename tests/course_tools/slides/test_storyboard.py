@@ -43,11 +43,6 @@ def test_every_word_of_text_is_on_a_slide_or_in_the_notes(deck: list[storyboard.
     assert "print(steps)" in " ".join(deck[3].notes)
 
 
-def test_pictures_have_their_descriptions(deck: list[storyboard.Slide]) -> None:
-    assert 'alt="Two bars"' in deck[4].content
-    assert 'alt="Four ranks in a ring, with arrows"' in deck[5].content
-
-
 def test_the_right_choice_is_marked_one_key_later_and_explained_in_the_notes(deck: list[storyboard.Slide]) -> None:
     quiz = deck[6]
     assert quiz.content.count("<li") == 2
