@@ -1,4 +1,4 @@
-"""The course in JupyterLab as `make lab` opens it, in a browser: figures, sliders, answers to a lab, and its quiz."""
+"""The course in JupyterLab as `make lab` opens it, in a browser: what students see, a player, answers to a lab."""
 
 import os
 import re
@@ -22,10 +22,10 @@ pytestmark = [
     pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium, chromium-browser or google-chrome on PATH"),
 ]
 COURSE = Path(__file__).parents[2]
-WHY, RING = "notebooks/01_why_distribute.ipynb", "notebooks/06_collectives_and_ring_all_reduce.ipynb"
+RING = "notebooks/06_collectives_and_ring_all_reduce.ipynb"
 LAB = "labs/06_collectives_and_ring_all_reduce/lab.ipynb"
 START = "notebooks/00_start_here.ipynb"
-PARTS = ("docs/*.md", "figures/*.svg", START, WHY, RING, "notebooks/programs/06_*/*", "labs/06_*/*")
+PARTS = ("docs/*.md", "figures/*.svg", START, RING, "notebooks/programs/06_*/*", "labs/06_*/*")
 NEXT_CHUNK = """async def reduce_scatter(rank, array):
     chunks = np.array_split(array.copy(), rank.size)
     right, left = (rank.index + 1) % rank.size, (rank.index - 1) % rank.size
@@ -217,20 +217,6 @@ def test_students_see_the_course_and_no_tools_of_teachers_and_what_was_only_open
     expect(window.page.locator(".jp-NotebookPanel")).to_have_count(0)
     expect(window.page.locator(".jp-Dialog")).to_have_count(0)
     assert window.file.read_bytes() == before
-
-
-def test_in_a_quiz_arrow_keys_choose_an_answer_and_not_a_cell(open_notebook: Callable[[str], LabWindow]) -> None:
-    window = open_notebook(WHY)
-    quiz = window.cell('quizzes.ask("01")')
-    window.run_cells("runmenu:run-all", quiz)
-    window.select(quiz)
-    answers = quiz.locator("fieldset").filter(has=window.page.locator("input[type=radio]")).first
-    answers.get_by_role("radio").first.check()
-    for _ in range(2):
-        window.page.keyboard.press("ArrowDown")
-    expect(answers.get_by_role("radio").nth(2)).to_be_checked()
-    expect(window.page.locator(".jp-Notebook .jp-Cell.jp-mod-selected")).to_have_count(1)
-    expect(quiz).to_have_class(SELECTED)
 
 
 def test_the_player_walks_through_the_ring_by_keyboard(open_notebook: Callable[[str], LabWindow]) -> None:

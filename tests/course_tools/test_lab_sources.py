@@ -127,19 +127,6 @@ def test_only_named_labs_are_released_and_of_what_stood_there_the_instructors_wo
     assert sorted(entry.name for entry in folder.iterdir()) == [".released.json", "labs.zip", "nbgrader", "students"]
 
 
-def test_a_lab_that_was_changed_since_it_was_released_is_kept_and_named(made_lab: Path, tmp_path: Path) -> None:
-    folder = tmp_path / "release"
-    for _ in range(2):
-        (students, *_), said = lab_sources.release([made_lab], folder)
-        assert len(said) == 1 and said[0].startswith("Git does not know this course")
-    (students / "90_sample" / "data.csv").write_text("mine")
-    _, (_, sentence) = lab_sources.release([made_lab], folder)
-    [kept] = folder.glob("changed-*")
-    assert f"are kept in {kept}; change tasks in their lab.py." in sentence
-    assert files(kept) == [f"students/90_sample/{name}" for name in ("data.csv", "given.py", "lab.ipynb")]
-    assert files(students) == ["90_sample/given.py", "90_sample/lab.ipynb"]
-
-
 def test_notes_beside_a_lab_are_not_handed_out_where_git_knows_the_course(made_lab: Path, tmp_path: Path) -> None:
     labs, notes = made_lab.parents[1], made_lab.with_name("grading_notes.md")
     notes.touch()

@@ -1,7 +1,6 @@
 """A run of the benchmark: what it prints, writes and keeps of an earlier run; the release's figures and tables."""
 
 import json
-from dataclasses import asdict
 from pathlib import Path
 
 import nbformat
@@ -59,20 +58,6 @@ def test_a_run_writes_figures_for_the_scheduler_and_a_page_and_keeps_the_other_p
     assert need == runner.Need(70.0, 1234, False)
     page = (build / "bench.html").read_text()
     assert "<td>70 s</td><td></td><td>≤ 60</td><td>no</td>" in page and "http" not in page
-
-
-def test_the_figures_are_taken_over_with_the_tables(root: Path, tmp_path: Path) -> None:
-    page, bench = tmp_path / "performance.md", tmp_path / "bench.json"
-    with pytest.raises(parts.NothingMeasured, match="run `make bench` first"):
-        parts.release(bench, tmp_path)
-    page.write_text((root / "docs" / "performance.md").read_text())
-    report = {"about": {"cores": 2}, "notebooks": {}, "measures": list(map(asdict, [*ALONE, *OTHER]))}
-    bench.write_text(json.dumps(report))
-    assert parts.release(bench, tmp_path) == page
-    assert json.loads((tmp_path / "performance.json").read_text()) == report
-    lines = page.read_text().splitlines()
-    assert "| 00 | 70 | 10 | 1,234 |" in lines
-    assert "| training | 2 ranks, to 1 rank | 1.8 | 1.6 to 1.9 | ≥ 1.7 | yes |" in lines
 
 
 def test_the_release_has_figures_of_every_chapter(root: Path) -> None:

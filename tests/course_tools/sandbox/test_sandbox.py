@@ -12,7 +12,6 @@ from pathlib import Path
 import numpy as np
 import psutil
 import pytest
-from lab_07 import observe
 
 import distlab
 from course_tools.grading import material
@@ -20,7 +19,6 @@ from course_tools.sandbox import TENSORFLOW, Kind, SandboxedWork, Setting, jail,
 from distlab import simulate
 from distlab.labs import Answer, NotDone, OwnAnswer, registry
 from distlab.labs.answer_errors import Gone, TookTooLong
-from distlab.labs.plain_data import Plain
 from distlab.simulate import Network, World
 
 pytestmark = pytest.mark.slow
@@ -90,29 +88,6 @@ def test_a_program_that_was_not_begun_is_not_done(both: tuple[Answer, Answer], n
     for answer in both:
         with pytest.raises(NotDone):
             answer.run(name, World(3, NETWORK), inputs(3))
-
-
-SAVES = """
-def save(worker, model, accuracy, folder):
-    (folder / "accuracy.txt").write_text(str(accuracy.result()))
-"""
-
-
-def test_what_is_asked_beside_the_student_s_code_the_judge_answers_in_its_own_process(kind: Kind) -> None:
-    namespace: dict[str, object] = {}
-    exec(SAVES, namespace)
-    seen = [Path(observe.__file__)]
-    with SandboxedWork(Setting(kind=kind, seen=seen, modules=["lab_07.observe"])) as work:
-        work.run_cell(SAVES, "saves", SECONDS)
-        for answer in (OwnAnswer(namespace), work.answer(SECONDS)):
-            asked: list[Plain] = []
-
-            def respond(call: Plain, asked: list[Plain] = asked) -> Plain:
-                asked.append(call)
-                return 0.5
-
-            given = answer.inside(observe.call_save, "worker", 0, True, respond=respond)
-            assert asked == [observe.RESULT] and given["folder"] == {"accuracy.txt": "0.5"}
 
 
 def test_a_program_of_two_ranks_runs_under_mpi_in_the_jail(kind: Kind) -> None:

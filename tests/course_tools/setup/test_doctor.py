@@ -46,16 +46,6 @@ def test_horovod_is_ok_only_after_a_right_all_reduce_over_two_ranks(
     assert [(row.ok, row.fix) for row in doctor._horovod()] == [(False, "a reason")] * 3
 
 
-@pytest.mark.parametrize(("answer", "ok"), [("echo sum 3; echo sum 3", True), ("echo sum 3", False), ("exit 1", False)])
-def test_mpi_is_ok_only_when_two_ranks_added_up(
-    answer: str, ok: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("PATH", f"{tmp_path}:/bin")
-    (tmp_path / "mpirun").write_text(f"#!/bin/sh\n{answer}\n")
-    (tmp_path / "mpirun").chmod(0o755)
-    assert [row.ok for row in doctor._mpi()] == [ok]
-
-
 def test_the_compiler_data_sets_and_extras_are_looked_for(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     (tmp_path / "mnist.npz").touch()
     for name, value in {"DISTLAB_DATA": tmp_path, "KERAS_HOME": tmp_path / "keras", "CXX": "/no/compiler"}.items():

@@ -14,8 +14,6 @@ from distlab import launch
 from distlab.launch import horovod as installed_horovod
 from distlab.runtime import environment
 
-WITH_MPI = Build(mpi="/opt/mpi/bin")
-
 
 class Machine:
     """Packages, a cache and an environment; uv installs wheels into it, and a build takes no time."""
@@ -95,39 +93,6 @@ def test_without_a_compiler_it_is_said_and_tried_again_once_there_is_one(
     assert "install g++ or clang++" in str(launch.horovod_problem())
     horovod.install()
     assert machine.builds == [Build()]
-
-
-def test_another_kind_replaces_the_installed_one_only_when_it_is_built_and_is_kept(machine: Machine) -> None:
-    horovod.install()
-    machine.fault = "no"
-    with pytest.raises(NotBuilt):
-        horovod.install(WITH_MPI)
-    assert launch.horovod_problem() is None and horovod.chosen() == Build()
-    machine.fault = None
-    horovod.install(WITH_MPI)
-    horovod.install()
-    assert horovod.chosen() == WITH_MPI and machine.builds == [Build(), WITH_MPI, WITH_MPI]
-
-
-def test_a_failing_build_shows_its_first_error_and_names_its_log(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    python = tmp_path / "an environment" / "bin" / "python"
-    python.parent.mkdir(parents=True)
-    said = "echo some.cc:1:2: error: no such thing; echo $HOROVOD_WITH_MPI$HOROVOD_LOCAL_VERSION $MAKEFLAGS $0"
-    python.write_text(f"#!/bin/sh\n{said}\nexit 3\n")
-    python.chmod(0o755)
-    monkeypatch.setattr(sys, "prefix", str(python.parent.parent))
-    monkeypatch.setattr(horovod, "compiler", lambda: "c++")
-    monkeypatch.setattr(horovod, "unpack", lambda *of: tmp_path)
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.setenv("HOROVOD_LOCAL_VERSION", "of another build")
-    monkeypatch.setenv("MAKEFLAGS", "w --jobserver-auth=3,4")
-    with pytest.raises(NotBuilt, match=r"could not be built \(some.cc:1:2: error: no such thing\), the log is /.*log$"):
-        horovod._build_wheel("name", Build())
-    lines = capsys.readouterr().out.splitlines()
-    _, jobs, path = next(line for line in lines if line.startswith("1 ")).split()  # a path without a space
-    assert jobs.startswith("-j") and path.endswith("/environment/bin/python")
 
 
 @pytest.mark.slow

@@ -71,12 +71,6 @@ def test_an_installation_that_fails_is_told_with_status_1_and_leaves_no_record(
     assert frameworks.installed("ray") is None
 
 
-def test_a_pytorch_of_several_gigabytes_is_not_taken_unasked(commands: list[str]) -> None:
-    with pytest.raises(other_frameworks.GpuBuildOnly, match="PIP_EXTRA_INDEX_URL"):
-        other_frameworks.install("torch")
-    assert "--dry-run" in commands[-1]
-
-
 @pytest.mark.parametrize("part", PARTS)
 def test_a_lock_pins_every_package_with_hashes_and_to_the_courses_versions(part: str, root: Path) -> None:
     entry = r"^([\w.-]+)(?:\[[\w,-]+\])?==([^ ;\\]+).*\\\n {4}--hash=sha256:"

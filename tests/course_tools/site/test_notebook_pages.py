@@ -94,14 +94,6 @@ def test_what_is_made_of_an_answer_by_a_given_cell_is_folded_in_the_next() -> No
     assert ["tags" in cell.metadata for cell in cells] == [True, True, True, False]
 
 
-def test_a_lab_without_its_solution_says_nothing_of_it() -> None:
-    lab = new_notebook(cells=[new_markdown_cell(f"Do it. {WHERE}"), new_markdown_cell("One.\n\nTwo.")])
-    assert [cell.source for cell in notebook_pages.without_solution(lab).cells] == [
-        "Do it.  Then go on.",
-        "One.\n\nTwo.",
-    ]
-
-
 def test_every_lab_shows_what_it_gives_and_openly_no_word_of_a_check(root: Path) -> None:
     for file in root.glob("labs/*/lab.ipynb"):
         lab, solution = (nbformat.read(path, as_version=4) for path in (file, file.with_name("solution.ipynb")))

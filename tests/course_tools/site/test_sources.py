@@ -49,11 +49,6 @@ def test_a_damaged_notebook_and_a_copy_have_no_page(course: Path) -> None:
     assert "Copy1" not in (course.parent / "gathered" / "index.md").read_text()
 
 
-def test_a_folder_without_a_course_is_one_sentence(course: Path) -> None:
-    with pytest.raises(sources.NoCourse, match="There is no notebook in"):
-        sources.gather(course.parent / "nothing", course.parent / "gathered", None, solutions=True)
-
-
 def test_pages_are_in_order_of_parts_and_readers_and_the_last_run_has_a_page_of_its_own(course: Path) -> None:
     (course.parent / "executed").mkdir()
     row = {"notebook": "01_rings", "status": "ok", "seconds": 3.0, "peak_memory_mib": 2000.0}

@@ -116,12 +116,3 @@ def test_the_speaker_has_a_window_with_the_notes(browser: Browser, decks: Path) 
     notes = popup.value.locator(".speaker-controls-notes .value")
     notes.get_by_text("Let everybody write an answer down before you go on.").wait_for()
     page.close()
-
-
-def test_each_slide_is_a_page_on_paper(browser: Browser, decks: Path, tmp_path: Path) -> None:
-    page, _ = opened(browser, decks / f"{NAMES[3]}.html")
-    count = page.evaluate("Reveal.getTotalSlides()")
-    page.goto(f"{(decks / f'{NAMES[3]}.html').resolve().as_uri()}?print-pdf")
-    page.wait_for_function("document.querySelectorAll('.pdf-page').length > 0")
-    assert page.locator(".pdf-page").count() == count
-    page.close()

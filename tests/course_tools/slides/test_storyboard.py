@@ -50,17 +50,6 @@ def test_the_right_choice_is_marked_one_key_later_and_explained_in_the_notes(dec
     assert "Yes, it is" not in quiz.content and "Yes, it is." in quiz.notes[-1]
 
 
-def test_a_continued_cell_goes_on_the_slide_before_and_a_long_table_beside_a_picture_to_the_speaker(
-    course: Path, chapter: NotebookNode
-) -> None:
-    chapter.cells[5].metadata.tags.append("slide-continued")
-    chapter.cells[5].outputs.append(new_output("stream", text="\n".join(f"row {number}" for number in range(9))))
-    deck = storyboard.slides(chapter, Path("notebooks"))
-    assert len(deck) == 8
-    assert "6 steps" in deck[3].content and "Two bars" in deck[3].content
-    assert "row 7" not in deck[3].content and any("row 7" in note for note in deck[3].notes)
-
-
 @pytest.mark.parametrize(
     ("cell", "sentence"),
     [
@@ -96,8 +85,3 @@ def test_what_was_printed_is_shown_in_short_lines_and_whole_to_the_speaker(print
     html, rest = markup.of_outputs([new_output("stream", text=printed)])
     assert on_slide in html
     assert rest.strip() == (printed.strip() if "word" in printed or "…" in html else "")
-
-
-def test_links_lead_nowhere_and_the_number_of_a_heading_begins_no_list() -> None:
-    assert markup.of_line("see [this](06.ipynb), `a<b`") == "see this, <code>a&lt;b</code>"
-    assert markup.of_line("1. The whole program") == "1. The whole program"
