@@ -80,40 +80,6 @@ def test_another_right_answer_gets_full_marks(name, answer):
         assert_right(verdict_on(LAB, name, {name: answer}, seed))
 
 
-def to_whom_ends_first_now(shares, seconds):
-    return moved(shares, seconds, lambda new, per_image, worker: new[worker] * per_image[worker], is_no_help)
-
-
-def until_the_last_end_does_not_fall(shares, seconds):
-    def stops(new, per_image, slowest, first):
-        after = [count + (worker == first) - (worker == slowest) for worker, count in enumerate(new)]
-        last_ends = [max(np.multiply(some, per_image)) for some in (new, after)]
-        return last_ends[1] >= last_ends[0]
-
-    return moved(shares, seconds, with_one_more, stops)
-
-
-def rounded_and_the_sum_repaired(shares, seconds):
-    speeds, per_image = np.array(shares) / seconds, np.array(seconds) / shares
-    new = np.maximum(np.round(speeds / speeds.sum() * sum(shares)), 1).astype(int)
-    while new.sum() < sum(shares):
-        new[np.argmin((new + 1) * per_image)] += 1
-    while new.sum() > sum(shares):
-        new[np.argmax(np.where(new > 1, new * per_image, 0))] -= 1
-    return new
-
-
-@pytest.mark.parametrize(
-    "answer", [to_whom_ends_first_now, until_the_last_end_does_not_fall, rounded_and_the_sum_repaired]
-)
-def test_shares_that_three_workers_show_to_be_wrong_are_rejected(answer):
-    def next_shares(shares, seconds):  # chance makes it wrong or right for more workers
-        return answer(shares, seconds) if len(shares) <= 3 else judge.next_shares(shares, seconds)
-
-    for seed in SEEDS:
-        assert verdict_on(LAB, "next_shares", {"next_shares": next_shares}, seed).share == pytest.approx(2 / 3)
-
-
 def test_the_staleness_is_that_of_the_virtual_parameter_server():
     seconds = [0.01, 0.013, 0.05]
     server = partial(
@@ -197,14 +163,3 @@ def test_the_rates_of_the_example_are_those_by_hand():
     assert rates["synchronous"] == pytest.approx(6 / (0.4 + 0.06 + 0.3 + 0.06))
     assert rates["backup workers"] == pytest.approx(4 / (0.2 + 0.06 + 0.15 + 0.06))
     assert rates["asynchronous"] == pytest.approx(2 / 0.4 + 2 / 0.32 + 2 / 0.55)
-
-
-def test_the_targets_end_with_what_a_calculation_by_hand_gives():
-    last = {exercise.name: LAB.target(exercise.name).splitlines()[-1].strip() for exercise in LAB}
-    assert last == {
-        "staleness": "[0, 0, 2, 2]",
-        "may_begin": "False",
-        "limits": "with the bound           4",
-        "choose": "choice             asynchronous",
-        "next_shares": "[7, 3, 2]",
-    }

@@ -23,11 +23,6 @@ def rounded_like_the_claims(claimed, images, batch, gpus):
     return true and round(true, 2)
 
 
-def cut_off(claimed, images, batch, gpus):
-    true = judge.corrected(claimed, images, batch, gpus)
-    return true and int(100 * true) / 100
-
-
 def by_the_tails(claimed, images, batch, gpus):
     kept = [images - images % (batch * count) for count in (gpus, 1)]
     return np.array(claimed * kept[0] / kept[1]) if batch * gpus <= images else None
@@ -36,15 +31,6 @@ def by_the_tails(claimed, images, batch, gpus):
 def by_weighted_line(ranks, seconds):
     parallel, serial = np.polyfit(1 / ranks, seconds, 1, w=1 / seconds)
     return [serial, parallel]
-
-
-def by_logarithms(ranks, seconds):
-    from scipy.optimize import least_squares
-
-    start = np.log([seconds.min() / 2, seconds.max()])
-    columns = judge.law_columns(ranks)
-    tolerances = dict.fromkeys(("xtol", "ftol", "gtol"), 1e-12)
-    return np.exp(least_squares(lambda x: np.log(columns @ np.exp(x) / seconds), start, **tolerances).x)
 
 
 def by_the_course(ranks, sizes, seconds):
@@ -71,10 +57,8 @@ def by_own_formulas(ranks, is_weak, cr, cs, rr, sizes, rs, nbytes):
     [
         ("audit", by_counting),
         ("corrected", rounded_like_the_claims),
-        ("corrected", cut_off),
         ("corrected", by_the_tails),
         ("amdahl", by_weighted_line),
-        ("amdahl", by_logarithms),
         ("alpha_beta", by_the_course),
         ("alpha_beta", by_polynomial),
         ("predicted", by_own_formulas),
