@@ -80,29 +80,10 @@ def with_threads(command, cluster):
         return list(pool.map(run, tasks))
 
 
-def by_dealing(policy, files, workers, batch):
-    numbers = [number for number, count in enumerate(files) for _ in range(count)]
-    hands = [0] * workers
-    if policy == "OFF":
-        return [len(numbers) for _ in hands]
-    if policy == "DATA":
-        for start in range(0, len(numbers), batch):
-            part = -(-len(numbers[start : start + batch]) // workers)
-            for place in range(len(numbers[start : start + batch])):
-                hands[place // part] += 1
-        return tuple(hands)
-    if workers > len(files):
-        return None
-    for number in numbers:
-        hands[number % workers] += 1
-    return hands
-
-
 @pytest.mark.parametrize(
     ("name", "answer"),
     [
         ("start", with_threads),
-        ("samples_seen", by_dealing),
         ("diagnosis", {letter: list(SOLUTION[letter]) for letter in "FEDCBA"}),
         ("save", with_a_stack),
     ],
@@ -110,92 +91,6 @@ def by_dealing(policy, files, workers, batch):
 def test_another_right_answer_gets_full_marks(name, answer):
     for seed in SEEDS:
         assert_right(verdict_on(LAB, name, {name: answer}, seed))
-
-
-def config_with(change):
-    def tf_config(*case):
-        config = judge.config(*case)
-        return change(config, *case) or json.dumps(config)
-
-    return tf_config
-
-
-@pytest.mark.parametrize(
-    ("change", "words"),
-    [
-        (lambda config, cluster, *task: config["task"].update(index=cluster[task[0]][task[1]]), "task.index is 'node2"),
-        (
-            lambda config, *case: config.update(cluster={"worker": case[0]["worker"]}),
-            "in `cluster` there is no chief. Which tasks",
-        ),
-        (
-            lambda config, *case: config["task"].update(id=config["task"].pop("index")),
-            "in `task` there is no index. Which job",
-        ),
-        (lambda config, *case: json.dumps(config)[:-1], "it is no JSON."),
-    ],
-)
-def test_another_text_is_told_where_it_differs(change, words):
-    verdict = verdict_on(LAB, "tf_config", {"tf_config": config_with(change)})
-    assert words in verdict.text and verdict.share == 0
-
-
-def variables(cluster, kind, index):
-    return os.environ | {"TF_CONFIG": judge.tf_config(cluster, kind, index)}
-
-
-def starting(tasks=judge.tasks_of, variables=variables, gives=lambda processes: [each.wait() for each in processes]):
-    return lambda command, cluster: gives(
-        [subprocess.Popen(command, env=variables(cluster, *task)) for task in tasks(cluster)]
-    )
-
-
-def one_after_the_other(command, cluster):
-    tasks = judge.tasks_of(cluster)
-    return [subprocess.run(command, env=variables(cluster, *task), check=False).returncode for task in tasks]
-
-
-def in_own_environment(command, cluster):
-    running = []
-    for task in judge.tasks_of(cluster):
-        os.environ.update(variables(cluster, *task))
-        running.append(subprocess.Popen(command))
-    return [process.wait() for process in running]
-
-
-def passing(change, **options):
-    return lambda command, cluster: [
-        process.wait()
-        for process in [
-            subprocess.Popen(change(command, index), env=variables(cluster, kind, index), **options)
-            for kind, index in judge.tasks_of(cluster)
-        ]
-    ]
-
-
-WRONG_STARTS = {
-    "a deadlock. What must be done before the first wait?": one_after_the_other,
-    "`start` returns while its processes still run.": starting(gives=lambda running: None),
-    "2 processes were started, and the cluster has 4 tasks.": starting(
-        lambda cluster: [task for task in judge.tasks_of(cluster) if task[0] == "worker"]
-    ),
-    "TF_CONFIG is now set in your notebook too": in_own_environment,
-    "no text that TensorFlow could read.": starting(
-        variables=lambda *task: os.environ | {"TF_CONFIG": str(judge.config(*task))}
-    ),
-    "nobody is worker 1, and the tasks are worker 0, worker 0.": starting(
-        variables=lambda cluster, kind, index: variables(cluster, kind, 0)
-    ),
-    "`start` gives [0, 0, 0, 0], and": starting(gives=lambda running: [each.wait() and 0 for each in running]),
-    "a process has other words after the program than `command`": passing(lambda words, index: [*words, str(index)]),
-    "none of the processes runs `command`.": passing(lambda words, index: words, shell=True, stdin=subprocess.DEVNULL),
-}
-
-
-@pytest.mark.parametrize("words", WRONG_STARTS)
-def test_a_wrong_start_has_a_hint(words):
-    verdict = verdict_on(LAB, "start", {"start": WRONG_STARTS[words]})
-    assert words in verdict.text and verdict.share == 0
 
 
 @pytest.mark.parametrize("letter", given.BROKEN)

@@ -13,14 +13,6 @@ from distlab.simulate import Network, World
 from tests.distlab.labs.known_wrong import SEEDS, assert_right, verdict_on
 
 
-def by_counting(events):
-    return np.array([sum(event == "updates" for _, event in since) for since in judge.between(events)], float)
-
-
-def nobody_far_behind(finished, worker, lead):
-    return all(finished[worker] <= peer + lead for peer in finished)
-
-
 def by_sums(seconds, lead):
     each = 1 / np.array(seconds)
     values = sum(2 * lead + 1 for _ in seconds[1:]), each.sum(), each.min() * len(each)
@@ -68,8 +60,6 @@ def image_by_image(shares, seconds):
 @pytest.mark.parametrize(
     ("name", "answer"),
     [
-        ("staleness", by_counting),
-        ("may_begin", nobody_far_behind),
         ("limits", by_sums),
         ("choose", step_by_step),
         ("next_shares", image_by_image),
@@ -156,10 +146,3 @@ def test_no_shares_are_better_than_those_of_the_scheduler():
     step = judge.OfPart(judge.LATER, [3, 4, 5], [0.6, 0.5, 2.0])
     best = min(judge.last_end(step, some) for some in product(range(1, 12), repeat=3) if sum(some) == 12)
     assert judge.last_end(step, judge.next_shares(*step)) == pytest.approx(best)
-
-
-def test_the_rates_of_the_example_are_those_by_hand():
-    rates = judge.choose(*judge.TWO_STEPS)
-    assert rates["synchronous"] == pytest.approx(6 / (0.4 + 0.06 + 0.3 + 0.06))
-    assert rates["backup workers"] == pytest.approx(4 / (0.2 + 0.06 + 0.15 + 0.06))
-    assert rates["asynchronous"] == pytest.approx(2 / 0.4 + 2 / 0.32 + 2 / 0.55)

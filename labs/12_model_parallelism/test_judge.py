@@ -31,24 +31,11 @@ def rows(*orders, waits=(0, 1, 2)):
     return "\n".join(f"{'.. ' * wait}{order}" for order, wait in zip(orders, waits, strict=True))
 
 
-def in_groups(*groups):
-    """Every group of micro-batches goes through the whole pipeline before the next."""
-    lines = []
-    for stage in range(3):
-        words = []
-        for group in groups:
-            words += [".."] * stage + [f"F{number}" for number in group] + [".."] * (2 - stage) * 2
-            words += [f"B{number}" for number in group] + [".."] * stage
-        lines.append(" ".join(words))
-    return "\n".join(lines)
-
-
 @pytest.mark.parametrize(
     ("table", "share", "words"),
     [
         (rows(ALL, ALL, ALL, waits=(0, 0, 0)), 0, "Stage 1 and stage 0 do F0 in the same slot, 0"),
         (GPIPE.replace("F0  F1  F2  F3  B3", "B3  F0  F1  F2  F3"), 0, "Stage 2 does B3 before F3"),
-        (in_groups([0], [1], [2], [3]), 0.5, "takes 24 slots, and 12 are enough. Only one micro-batch is under way"),
         (IN_TURN, 1, "12 slots"),
     ],
 )
@@ -83,16 +70,6 @@ def by_examples(stages, batch, fits, fixed, each):
     return best
 
 
-async def round_the_ring(rank, layer):
-    inputs, columns, bias = layer
-    parts = {rank.index: inputs @ columns + bias}
-    travelling = parts[rank.index]
-    for step in range(1, rank.size):
-        travelling = await rank.exchange((rank.index + 1) % rank.size, travelling, (rank.index - 1) % rank.size)
-        parts[(rank.index - step) % rank.size] = travelling
-    return np.hstack([parts[number] for number in range(rank.size)])
-
-
 async def rank_0_brings_the_bias(rank, layer):
     inputs, rows, bias = layer
     return await ring_all_reduce(rank, inputs @ rows + (bias if rank.index == 0 else 0.0))
@@ -112,7 +89,6 @@ async def in_one_message(rank, network):
     [
         (ORDER, by_counting),
         (PLAN, by_examples),
-        ("by_columns", round_the_ring),
         ("by_rows", rank_0_brings_the_bias),
         ("two_layers", in_one_message),
     ],
@@ -153,32 +129,3 @@ def test_the_gradient_is_the_slope_of_the_loss():
             [(outputs, _)] = World(1).run(judge.two_layers, [(moved, *own[1:])]).results
             losses.append(np.sum(outputs * by_outputs))
         assert (losses[0] - losses[1]) / 2e-6 == pytest.approx(gradient[place], rel=1e-5)
-
-
-HEARD = {}
-
-
-async def talks_past_the_cluster(rank, layer):
-    inputs, columns, bias = layer
-    heard = HEARD.setdefault((rank.size, inputs.shape), {})
-    heard[rank.index] = inputs @ columns + bias
-    await rank.compute(1.0)
-    return np.concatenate([heard[index] for index in range(rank.size)], axis=1)
-
-
-async def forgets_to_await(rank, layer):
-    return ring_all_reduce(rank, layer[0] @ layer[1]) + layer[2]
-
-
-@pytest.mark.parametrize(
-    ("name", "answer", "share", "words"),
-    [
-        ("by_columns", talks_past_the_cluster, 0.5, "what a rank needs must come in messages"),
-        ("by_rows", forgets_to_await, 0, "A collective gives its result when it is awaited."),
-    ],
-)
-@pytest.mark.filterwarnings("ignore:coroutine:RuntimeWarning")
-def test_what_goes_wrong_in_a_layer_is_said(name, answer, share, words):
-    HEARD.clear()
-    verdict = verdict_on(LAB, name, {name: answer})
-    assert words in verdict.text and verdict.share == share

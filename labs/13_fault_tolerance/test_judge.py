@@ -1,7 +1,5 @@
 """Lab 13: other right answers, and the judge's own numbers against logs, formulas and calculations by hand."""
 
-from collections import Counter
-
 import numpy as np
 import pytest
 from lab_13 import diagnosis, jobs, judge
@@ -9,35 +7,6 @@ from lab_13.disturbed_runs import elapsed, expected_seconds, simulated
 from lab_13.judge import LAB
 
 from tests.distlab.labs.known_wrong import SEEDS, assert_right, verdict_on
-
-
-def by_counting(log):
-    """One sign after the other; numbers of other types are right, too."""
-    events, done = Counter(entry["event"] for entry in log), {}
-    for entry in diagnosis.of(log, "step"):
-        done[entry["worker"]] = max(done.get(entry["worker"], 0), entry["step"])
-    first = diagnosis.before_the_second_start(log)
-    if not done:
-        listens = diagnosis.of(log, "listens")
-        illness, step = jobs.NEVER_COMES, 0
-        worker = next(entry["worker"] for entry in listens if entry["address"] not in log[0]["addresses"])
-    elif events["cluster"] == 2:
-        saves, exits = diagnosis.of(first, "saved"), diagnosis.of(first, "exit")
-        newest = max([0, *(entry["step"] for entry in saves if entry["sealed"])])
-        if diagnosis.of(log, "restored")[0]["step"] != newest:
-            illness, worker, step = jobs.HALF_WRITTEN, 0, saves[-1]["step"]
-        else:
-            illness, worker, step = jobs.KILLED, exits[0]["worker"], diagnosis.of(first, "step")[-1]["step"]
-    elif not events["exit"]:
-        slow = [entry for entry in diagnosis.of(log, "step") if entry["computing"] > 0.004 * entry["images"]]
-        illness, worker = jobs.STRAGGLER, Counter(entry["worker"] for entry in slow).most_common(1)[0][0]
-        steps = {entry["step"] for entry in slow if entry["worker"] == worker}
-        step = 1 + max(set(range(done[worker] + 1)) - steps)
-    else:
-        worker, code = diagnosis.of(log, "exit")[0]["worker"], diagnosis.of(log, "exit")[0]["code"]
-        illness = jobs.COME_AND_GO if events["size"] else jobs.KILLED if code == -9 else jobs.NOTICE
-        step = done[worker]
-    return {"step": float(step), "worker": np.int64(worker), "illness": illness}
 
 
 def lost_twice_the_saves(workers, days, save, step):
@@ -78,7 +47,6 @@ def by_a_loop(intervals, work, save, restart, runs):
 @pytest.mark.parametrize(
     ("name", "answer"),
     [
-        ("diagnose", by_counting),
         ("plan", lost_twice_the_saves),
         ("elapsed", half_second_by_half_second),
         ("compare", by_a_loop),

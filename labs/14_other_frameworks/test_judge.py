@@ -110,27 +110,6 @@ def test_a_program_is_right_exactly_where_it_trains_as_one_process(card):
     assert any(verdict.is_right for verdict in verdicts) == (card in PROGRAM)
 
 
-@pytest.mark.parametrize("letter", given.LOGS)
-def test_every_fault_has_one_of_the_logs_and_shows_in_it(letter):
-    faults = [sampler.diagnose([*map(list, log)], given.IMAGES) for log in given.LOGS.values()]
-    assert sorted(faults) == sorted(given.FAULTS)
-    assert by_signs(given.LOGS[letter], given.IMAGES) == faults[list(given.LOGS).index(letter)]
-
-
-@pytest.mark.parametrize(
-    ("program", "words"),
-    [
-        (lambda model, optimizer, batches: {}["no batch"], "rank 0 raises KeyError in line "),
-        (
-            lambda model, optimizer, batches: model.process.number or judge.accumulate(model, optimizer, batches),
-            "it hangs: rank 0 waits in backward for ranks 1, 2, which never come.",
-        ),
-    ],
-)
-def test_an_error_of_a_rank_is_said(program, words):
-    assert words in verdict_on(LAB, "accumulate", {"accumulate": program}).text
-
-
 # What PyTorch itself does --------------------------------------------------------------------------------------------
 
 SAMPLERS = """
