@@ -22,14 +22,6 @@ def course(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-@pytest.mark.parametrize(
-    ("only", "names"),
-    [(None, NAMES), ("03", ["03_topic"]), ("3, 10", ["03_topic", "10_other"]), ("00_start", ["00_start"])],
-)
-def test_notebooks_are_named_by_number_or_name(course: Path, only: str | None, names: list[str]) -> None:
-    assert [source.stem for source in notebooks.sources(course / "notebooks", only)] == names
-
-
 def test_nothing_is_recorded_while_other_programs_use_the_processors_or_where_a_notebook_is_missing(
     course: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

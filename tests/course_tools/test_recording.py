@@ -1,6 +1,5 @@
 """Recording a notebook by its command: what is written, said and left, also when it is interrupted."""
 
-import os
 import signal
 import subprocess
 import sys
@@ -53,10 +52,3 @@ def test_recording_that_is_interrupted_leaves_the_notebook(tmp_path: Path) -> No
     output, _ = process.communicate(timeout=300)
     assert process.returncode == 130 and "Traceback" not in output, output
     assert notebook.read_text() == "as it was"
-
-
-def test_without_a_cluster_one_sentence_says_what_to_do(root: Path, tmp_path: Path) -> None:
-    environment = os.environ | {"XDG_CACHE_HOME": str(tmp_path)}
-    command = [*DISTLAB, "record-cluster", "--force"]
-    finished = subprocess.run(command, cwd=root, env=environment, capture_output=True, text=True, timeout=600)
-    assert (finished.returncode, finished.stderr) == (2, "No cluster runs; start one with 'make cluster'.\n")

@@ -75,17 +75,6 @@ def test_cells_that_ran_and_exercises_that_are_right_count_and_what_is_unchecked
     assert as_saved.startswith("Solved is what the check said when it last ran in the notebook.")
 
 
-def test_a_notebook_that_cannot_be_read_counts_as_untouched_and_is_named(copy: Path) -> None:
-    notebook, lab = copy / "notebooks/03_topic.ipynb", copy / "labs/03_topic/lab.ipynb"
-    notebook.write_text("<<<<<<< HEAD")
-    lab.write_bytes(lab.read_bytes()[:300])
-    sentence = "cannot be read as a notebook; `.venv/bin/distlab lab --fresh 03` gives it back."
-    lines = f"{notebook} {sentence}", f"{lab} {sentence}"
-    chapters = student_progress.progress(copy)
-    assert chapters[0] == ChapterProgress("03 topic", 0, 0, 0, 4, lines)
-    assert student_progress.table(chapters).splitlines()[-2:] == [*lines]
-
-
 def test_the_command_shows_it_and_says_where_there_is_none(
     copy: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

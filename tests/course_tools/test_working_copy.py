@@ -109,17 +109,6 @@ def test_what_the_student_has_changed_stays_and_is_named_once_the_course_changes
     assert code_of(copy / LAB) == "my answer" and "mine" in (copy / PROGRAM).read_text()
 
 
-def test_a_chapter_that_was_only_run_follows_the_course_and_the_run_one_is_kept(course: Path, copy: Path) -> None:
-    write_notebook(copy / NOTEBOOK, "1", count=7)
-    assert working_copy.update(course, copy) == []
-    write_notebook(course / NOTEBOOK, "10")
-    [said] = working_copy.update(course, copy)
-    [run] = (copy / "notebooks").glob("03_topic.20*.ipynb")
-    assert said == f"The course's file replaces yours, which differs from it and is kept: {run}"
-    assert code_of(copy / NOTEBOOK) == "10"
-    assert nbformat.read(run, as_version=4).cells[0].execution_count == 7
-
-
 def test_a_chapter_given_back_keeps_what_differs(
     course: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -292,16 +292,6 @@ def test_a_job_of_pbs_trains_the_serial_runs_weights(jobs: Jobs, folder: Path, s
     assert checks.largest_difference(network.read(file), serial_weights()) < checks.TOLERANCE
 
 
-@NEEDS_CLUSTER
-def test_each_subjob_of_pbs_has_its_number_of_ranks_and_one_may_fail(jobs: Jobs, folder: Path) -> None:
-    nodes, statuses = ("node1", "node2", "node3"), []
-    for number in (1, 2, 3):
-        of_subjob = {"PBS_ARRAY_INDEX": str(number), "PBS_JOBID": f"{PBS_JOB}[{number}].server"}
-        statuses.append(jobs.run_for_pbs("array.pbs", MEASURES, nodes, **of_subjob).status)
-    assert [bool(status) for status in statuses] == [False, True, False]
-    assert {file.name for file in (folder / f"scaling-{PBS_JOB}").iterdir()} == {"1.json", "3.json"}
-
-
 SAVES = """
 import os, pathlib, signal, sys
 saved = pathlib.Path("saved" + os.environ["OMPI_COMM_WORLD_RANK"])

@@ -20,10 +20,8 @@ environment.apply()  # puts this environment's mpirun on the path
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("one_job")]
 
-EPOCHS, STEPS_PER_EPOCH, SAVE_EVERY, KILLED_AT = 2, 12, 6, 14
+EPOCHS, STEPS_PER_EPOCH = 2, 12
 TOTAL = EPOCHS * STEPS_PER_EPOCH
-# The save at the last step of an epoch, from which the next epoch has to go on.
-SAVED = 12
 PATIENT = {"echo": False, "seconds": 900, "start_seconds": 600}
 
 
@@ -55,24 +53,6 @@ def one_process(train: ModuleType) -> list[np.ndarray]:
         model.train_on_batch(images, labels)
     assert checks.largest_difference(start, model.get_weights()) > 0.01
     return model.get_weights()
-
-
-def test_nothing_is_lost_but_the_steps_since_the_last_save(
-    chapter_folder: Path, train: ModuleType, tmp_path: Path, one_process: list[np.ndarray]
-) -> None:
-    arguments = ["--epochs", EPOCHS, "--steps-per-epoch", STEPS_PER_EPOCH, "--save-every", SAVE_EVERY]
-    arguments += ["--backup", tmp_path / "backup", "--steps-done", tmp_path]
-    fault = ["--kill-worker", 0, "--kill-at-step", KILLED_AT]
-    with pytest.raises(launch.WorkerFailed) as raised:
-        launch.tensorflow(chapter_folder / "train.py", *arguments, *fault, **PATIENT)
-    assert (raised.value.rank, raised.value.exit_code) == ("worker 0", -9)
-    assert train.whole_checkpoints.number(tf.train.latest_checkpoint(tmp_path / "backup")) == SAVED
-    resumed = launch.tensorflow(chapter_folder / "train.py", *arguments, result=True, **PATIENT).result
-    assert resumed["first_step"] == SAVED
-    for worker in range(2):
-        steps = [int(line) for line in (tmp_path / f"worker-{worker}.txt").read_text().split()]
-        assert steps == [*range(1, KILLED_AT + 1), *range(SAVED + 1, TOTAL + 1)]
-    checks.assert_equal_weights(arrays(resumed["weights"]), one_process)
 
 
 def test_an_epoch_has_every_image_once_and_the_batches_are_the_same_wherever_one_begins(train: ModuleType) -> None:

@@ -90,14 +90,6 @@ def test_keras_distribution_is_accepted_on_tensorflow_and_does_nothing(here: dic
         assert (run["kernel"], run["batch"], run["differs"]) == (nothing["kernel"], nothing["batch"], 0.0), again
 
 
-def test_the_probe_sees_devices_that_share_the_work(here: dict) -> None:
-    run = here["runs"]["MirroredStrategy"]
-    assert sorted(shape for _, shape in run["kernel"]) == [[784, 16]] * 4
-    assert sorted(shape for _, shape in run["batch"]) == [[16, 784]] * 4
-    assert len({device for device, _ in run["batch"]}) == len({device for device, _ in run["kernel"]}) == 4
-    assert run["differs"] < checks.TOLERANCE
-
-
 def test_on_jax_the_same_program_saw_the_batch_and_the_kernel_split(chapter_folder: Path) -> None:
     on_jax = json.loads((chapter_folder / "keras_distribution_jax.json").read_text())
     shapes = {

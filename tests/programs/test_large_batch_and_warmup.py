@@ -10,7 +10,7 @@ import pytest
 import tensorflow as tf
 
 from distlab import checks, data, launch, models, recorded_results
-from distlab.large_batch import global_batches, noise_scale, schedules
+from distlab.large_batch import global_batches, schedules
 from distlab.runtime import environment
 from tests.programs import chapter_programs
 from tests.programs.chapter_programs import Chapter
@@ -92,37 +92,6 @@ def test_networks_that_are_trained_together_are_those_trained_alone(chapter: Cha
             alone.train_on_batch(images[chosen], labels[chosen])
         found = [variable.numpy()[seed, number] for variable in together.weights]
         checks.assert_equal_weights([each.squeeze() for each in found], alone.get_weights(), tolerance=1e-4)
-
-
-def test_the_records_bend_in_steps_and_in_rates(chapter: Chapter, chapter_folder: Path) -> None:
-    record = recorded_results.read("best_rates", chapter_folder / "recorded")
-    best = chapter("best_rates").best_of(record.result["optimizers"]["sgd"])
-    bend = noise_scale.fit_tradeoff(list(best), [each.steps for each in best.values()]).critical_batch
-    assert best[2].steps / best[4].steps > 1.4 and best[256].steps / best[512].steps < 1.1
-    assert min(best) < bend < max(best)
-    assert best[512].rate / best[2].rate < 16
-    assert record.command == "python best_rates.py --optimizers sgd adam --record"
-
-
-def test_the_ranks_squared_norms_are_those_of_one_process(ranks: dict) -> None:
-    recorded = ranks["noise_scale"]
-    images, labels = data.load("digits").train
-    tf.keras.utils.set_random_seed(0)
-    model = models.mlp(dropout=0.0)
-    batch = global_batches.numbers(0, len(images), recorded["big_batch"], 0)
-
-    def squared(numbers: np.ndarray) -> float:
-        with tf.GradientTape() as tape:
-            losses = tf.nn.sparse_softmax_cross_entropy_with_logits(labels[numbers], model(images[numbers]))
-            loss = tf.reduce_mean(losses)
-        gradients = tape.gradient(loss, model.trainable_variables)
-        return float(sum(np.sum(gradient.numpy() ** 2) for gradient in gradients))
-
-    assert recorded["big_squares"][0] == pytest.approx(squared(batch), rel=1e-3)
-    halves = [squared(half) for half in np.split(batch, RANKS)]
-    assert recorded["small_squares"][0] == pytest.approx(np.mean(halves), rel=1e-3)
-    squares = recorded["small_squares"], recorded["big_squares"]
-    assert noise_scale.estimate(recorded["small_batch"], recorded["big_batch"], *squares).variance > 0
 
 
 def keras_weights(global_batch: int) -> list[np.ndarray]:

@@ -80,14 +80,6 @@ def test_a_damaged_checkpoint_is_found_and_the_one_before_is_used(
     assert f"Checkpoint 11 cannot be used ({program.problem(prefix)}): resuming from" in capsys.readouterr().out
 
 
-def test_files_that_are_whole_but_older_are_found_by_the_seal_alone(folder: Path, program: ModuleType) -> None:
-    put_older(folder, DATA, INDEX)
-    assert not program.unreadable(str(folder / "ckpt-11"))
-    assert program.broken_seal(str(folder / "ckpt-11"))
-    put_older(folder, "ckpt-11.seal")  # the seal names its files
-    assert program.broken_seal(str(folder / "ckpt-11"))
-
-
 def test_no_length_and_no_flipped_bit_passes(folder: Path, program: ModuleType) -> None:
     for file in (folder / DATA, folder / INDEX):
         good, prefix = file.read_bytes(), str(folder / "ckpt-11")

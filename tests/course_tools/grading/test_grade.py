@@ -90,15 +90,6 @@ def test_an_answer_whose_cell_has_lost_its_metadata_counts(graded: Grading, hand
     assert report.notes == [f"the cell of {name} is missing: what other cells define was judged" for name in ALL]
 
 
-def test_no_text_of_the_grader_s_replaces_what_a_student_has_defined(root: Path, kind: Kind) -> None:
-    """Lab 06: its second exercise builds on the first, whose cell has lost its metadata."""
-    lab_06 = material.load(next((root / "labs").glob("06_*/lab.py")))
-    cells, _ = read(next((root / "labs").glob("06_*/solution.ipynb")))
-    first = next(place for place, cell in enumerate(cells) if cell.is_answer)
-    cells[first] = SubmittedCell(cells[first].text)
-    assert grade(lab_06, fit(cells, lab_06), kind, seed=3).score == lab_06.lab.points
-
-
 def test_a_deleted_answer_costs_its_points_and_is_noted(graded: Grading, handed_in: Handin) -> None:
     made = handed_in()
     made.cells.remove(answer_cell(made, "steps"))

@@ -58,19 +58,6 @@ def test_a_part_comes_after_what_it_needs_and_is_not_installed_again_until_its_l
     assert "up to date" in str(frameworks.problem("deepspeed"))
 
 
-def test_an_installation_that_fails_is_told_with_status_1_and_leaves_no_record(
-    commands: list[str], capsys: pytest.CaptureFixture[str]
-) -> None:
-    pretend_installed("ray")
-    frameworks.record("ray").write_text("of another lock")
-    assert other_frameworks.set_up("ray") == 1
-    assert (
-        "Ray was not installed, for the reason above; `.venv/bin/distlab setup-frameworks ray`"
-        in capsys.readouterr().out
-    )
-    assert frameworks.installed("ray") is None
-
-
 @pytest.mark.parametrize("part", PARTS)
 def test_a_lock_pins_every_package_with_hashes_and_to_the_courses_versions(part: str, root: Path) -> None:
     entry = r"^([\w.-]+)(?:\[[\w,-]+\])?==([^ ;\\]+).*\\\n {4}--hash=sha256:"

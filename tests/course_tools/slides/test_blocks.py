@@ -6,52 +6,6 @@ import nbformat
 
 from course_tools.slides import blocks
 
-EVERY_KIND = """## Heading
-Text below it.
-
-- a point
-  in two lines
-- another
-
-| a |
-|---|
-| 1 |
-
-$$
-x
-
-y
-$$
-
-![A picture](a.svg)
-
-**Question.** How many?
-
-1. One.
-
-<details>
-<summary>Answer</summary>
-
-1. No.
-</details>
-
-**Predict.** Which one?
-- this
-- that
-
-```python
-x = 1
-
-y = 2
-```
-"""
-
-
-def test_a_cell_is_divided_into_its_kinds() -> None:
-    kinds = [block.kind for block in blocks.divided(EVERY_KIND)]
-    assert kinds == ["heading", "text", "points", "table", "formula", "picture", "quiz", "predict", "code"]
-    assert blocks.divided(EVERY_KIND)[7].text.endswith("- this\n- that")
-
 
 def test_no_word_of_a_chapter_is_lost(notebook: Path) -> None:
     for cell in nbformat.read(notebook, as_version=4).cells:

@@ -29,11 +29,6 @@ def test_the_slides_come_in_the_order_of_the_cells(deck: list[storyboard.Slide])
     ]
 
 
-def test_an_answer_has_its_question_and_its_conclusion(deck: list[storyboard.Slide]) -> None:
-    assert "6 steps" in deck[3].content and "How many steps for <math" in deck[3].content
-    assert deck[3].takeaway == "No. It takes $2(p-1)$ steps. Each is short."
-
-
 def test_every_word_of_text_is_on_a_slide_or_in_the_notes(deck: list[storyboard.Slide]) -> None:
     everything = " ".join(slide.html() + slide.notes_html() for slide in deck)
     for words in ("The next picture shows", "Arrows are messages", "5 minutes", "04."):
