@@ -53,9 +53,7 @@ def test_a_run_names_notebook_cell_and_error_and_keeps_what_the_others_gave(
     write_notebook(folder, "06_no_parameters", "epochs = 1")
     write_notebook(folder, "07_prints", "while True:\n    print('x' * 1000)", PARAMETERS)
     # The kernel is faster than who reads its thousands of messages.
-    clears = (
-        "from IPython.display import clear_output\nfor i in range(3000):\n    clear_output(wait=True)\n    print(i)"
-    )
+    clears = "from IPython.display import clear_output\nfor i in range(3000):\n    clear_output(True)\n    print(i)"
     write_notebook(folder, "08_clears", PARAMETERS, clears)
     write_notebook(folder, "09_needy", "raise ValueError('it must not run')", PARAMETERS, needs="needs-horovod")
     monkeypatch.setitem(runner.REQUIREMENTS, "needs-horovod", lambda: "the reason")
