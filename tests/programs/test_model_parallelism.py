@@ -1,7 +1,6 @@
 """The programs of notebook 12: every split trains to the weights of the undivided network."""
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 
@@ -22,34 +21,20 @@ CHAPTER = Path(__file__).parents[2] / "notebooks/programs/12_model_parallelism"
 RANKS = 4
 
 
-@pytest.fixture(scope="module")
-def alone(runs: PreparedRuns, tmp_path_factory: pytest.TempPathFactory) -> Callable[..., dict]:
-    """Run a program as one process; its result."""
-
-    def run(program: str, *arguments: object) -> dict:
-        file = tmp_path_factory.mktemp("result") / "result.json"
-        done = runs.run(CHAPTER / program, *arguments, "--result", file)
-        assert done.status == 0, done.output[-2000:]
-        return json.loads(file.read_text())
-
-    return run
+def alone(runs: PreparedRuns, folder: Path, program: str, *arguments: object) -> dict:
+    """The result of a program that runs as one process."""
+    done = runs.run(CHAPTER / program, *arguments, "--result", folder / "result.json")
+    assert done.status == 0, done.output[-2000:]
+    return json.loads((folder / "result.json").read_text())
 
 
-# Inside the layers --------------------------------------------------------------------------------------------------
-
-
-@pytest.fixture(scope="module")
-def split(alone: Callable[..., dict]) -> dict:
-    return alone("tensor_split.py", "--devices", 8, "--steps", 20)
-
-
-def test_every_layout_trains_to_the_weights_of_one_device(split: dict) -> None:
+def test_every_layout_trains_to_the_weights_of_one_device_and_each_device_has_its_part(
+    runs: PreparedRuns, tmp_path: Path
+) -> None:
+    split = alone(runs, tmp_path, "tensor_split.py", "--devices", 8, "--steps", 20)
     assert split["moved"] > 1000 * TOLERANCE
     for run in split["runs"]:
         assert run["difference"] <= TOLERANCE, run
-
-
-def test_each_device_has_its_part_of_every_tensor(split: dict) -> None:
     found = {(run["split"], run["data"], run["model"]): run["shapes"] for run in split["runs"]}
     wanted = {}
     wanted["data", 8, 1] = [8, 784], [[784, 80], [80, 16]]
@@ -67,30 +52,19 @@ def test_a_mesh_in_pytorch_trains_to_the_weights_of_the_undivided_network() -> N
     assert float(run.output["rank 0"].split()[-1]) <= TOLERANCE
 
 
-# By layers ----------------------------------------------------------------------------------------------------------
-
-
-@pytest.fixture(scope="module")
-def staged(alone: Callable[..., dict]) -> dict:
-    return alone("pipeline_stages.py", "--stages", 2, 3, 4, "--micro-batches", 6, "--steps", 10)
-
-
-def test_every_pipeline_trains_to_the_weights_of_the_undivided_network(staged: dict) -> None:
+def test_every_pipeline_trains_to_the_weights_of_the_undivided_network_with_as_many_tapes_as_the_formula_says(
+    runs: PreparedRuns, tmp_path: Path
+) -> None:
+    arguments = ["--stages", 2, 3, 4, "--micro-batches", 6, "--steps", 10]
+    staged = alone(runs, tmp_path, "pipeline_stages.py", *arguments)
     assert staged["moved"] > 1000 * TOLERANCE
     assert {(run["stages"], run["schedule"]) for run in staged["runs"]} == {
         (stages, schedule) for stages in (2, 3, 4) for schedule in ("gpipe", "1f1b")
     }
     for run in staged["runs"]:
         assert run["difference"] <= TOLERANCE, run
-
-
-def test_stages_hold_as_many_tapes_as_the_formula_says(staged: dict) -> None:
-    for run in staged["runs"]:
-        p = run["stages"]
-        assert run["most_tapes"] == [activations_held(run["schedule"], p, 6, stage) for stage in range(p)]
-
-
-# On parts of an image -----------------------------------------------------------------------------------------------
+        held = [activations_held(run["schedule"], run["stages"], 6, stage) for stage in range(run["stages"])]
+        assert run["most_tapes"] == held
 
 
 @pytest.fixture(scope="module")
@@ -99,32 +73,18 @@ def spatial() -> ModuleType:
 
 
 @pytest.mark.parametrize(("ranks", "height", "width", "kernel"), [(1, 13, 17, 3), (4, 13, 17, 3), (6, 23, 11, 5)])
-def test_tiles_of_any_size_give_the_convolutions_of_the_whole_image(
+def test_tiles_of_any_size_give_the_convolutions_of_the_whole_image_by_scipy(
     ranks: int, height: int, width: int, kernel: int, spatial: ModuleType
 ) -> None:
     image, kernels, wanted = spatial.problem(height, width, kernel)
     inputs = list(zip(spatial.tiles_of(image, ranks), spatial.tiles_of(wanted, ranks), strict=True))
-
     run = World(ranks).run(lambda rank, own: spatial.convolve_tiles(rank, own[0], kernels, own[1]), inputs)
-    outputs = spatial.together([tile for tile, _ in run.results])
-    np.testing.assert_allclose(outputs, convolved(image, kernels), atol=1e-12)
-
-
-def convolved(image: np.ndarray, kernels: list[np.ndarray]) -> np.ndarray:
-    """The same by SciPy, on the whole image."""
-    for number, kernel in enumerate(kernels):
-        image = np.stack(
-            [
-                sum(
-                    correlate(image[:, :, channel], kernel[:, :, channel, output], "same")
-                    for channel in range(image.shape[2])
-                )
-                for output in range(kernel.shape[3])
-            ],
-            axis=2,
-        )
-        image = np.maximum(image, 0) if number == 0 else image
-    return image
+    for number, weights in enumerate(kernels):
+        convolved = np.zeros((height, width, weights.shape[3]))
+        for channel, output in np.ndindex(weights.shape[2:]):
+            convolved[:, :, output] += correlate(image[:, :, channel], weights[:, :, channel, output], "same")
+        image = np.maximum(convolved, 0) if number == 0 else convolved
+    np.testing.assert_allclose(spatial.together([tile for tile, _ in run.results]), image, atol=1e-12)
 
 
 def test_tiles_over_mpi_equal_the_whole_image(spatial: ModuleType) -> None:
@@ -138,9 +98,6 @@ def test_tiles_over_mpi_equal_the_whole_image(spatial: ModuleType) -> None:
     inputs = list(zip(spatial.tiles_of(image, RANKS), spatial.tiles_of(wanted, RANKS), strict=True))
     run = World(RANKS).run(lambda rank, own: spatial.convolve_tiles(rank, own[0], kernels, own[1]), inputs)
     assert found["bytes_sent"] == run.bytes_sent_by_rank.tolist()
-
-
-# Optimizer states ---------------------------------------------------------------------------------------------------
 
 
 def test_sharded_optimizers_over_mpi_train_as_one_process_does() -> None:
