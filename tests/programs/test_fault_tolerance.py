@@ -16,15 +16,14 @@ import numpy as np
 import pytest
 
 from distlab import checks, data, launch, models, programs
-from distlab.runtime import environment
 from tests.prepared_runs import PreparedRuns
 
 # isort: split
 import tensorflow as tf
 
-environment.apply()  # puts this environment's mpirun on the path
-
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("one_job")]
+
+CHAPTER = programs.FOLDER / "13_fault_tolerance"
 
 EPOCHS, STEPS_PER_EPOCH, TOTAL = 2, 12, 24
 START_AGAIN = 85
@@ -32,14 +31,9 @@ PATIENT = {"echo": False, "seconds": 900, "start_seconds": 600}
 
 
 @pytest.fixture(scope="module")
-def chapter_folder(root: Path) -> Path:
-    return root / "notebooks/programs/13_fault_tolerance"
-
-
-@pytest.fixture(scope="module")
-def train(chapter_folder: Path) -> Iterator[ModuleType]:
-    with mock.patch.object(sys, "path", [str(chapter_folder), *sys.path]), mock.patch("signal.signal"):
-        yield programs.module(chapter_folder / "train.py")
+def train() -> Iterator[ModuleType]:
+    with mock.patch.object(sys, "path", [str(CHAPTER), *sys.path]), mock.patch("signal.signal"):
+        yield programs.module(CHAPTER / "train.py")
 
 
 def run(train: ModuleType, backup: Path) -> dict:
@@ -72,11 +66,11 @@ def undisturbed(train: ModuleType) -> list[np.ndarray]:
 
 
 @pytest.fixture(scope="module")
-def stopped(runs: PreparedRuns, chapter_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def stopped(runs: PreparedRuns, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of a run that was killed after step 18: checkpoints 10 and 15."""
     folder = tmp_path_factory.mktemp("stopped")
     fault = ["--kill-worker", "0", "--kill-at-step", "18"]
-    assert runs.run(chapter_folder / "train.py", "--backup", folder, *fault).status == -9
+    assert runs.run(CHAPTER / "train.py", "--backup", folder, *fault).status == -9
     assert saved_steps(folder) == [10, 15]
     return folder
 
@@ -144,11 +138,11 @@ train.main()
 
 
 def test_killed_in_the_middle_of_a_save(
-    chapter_folder: Path, train: ModuleType, tmp_path: Path, undisturbed: list, capsys: pytest.CaptureFixture[str]
+    train: ModuleType, tmp_path: Path, undisturbed: list, capsys: pytest.CaptureFixture[str]
 ) -> None:
     program, backup = tmp_path / "killed.py", tmp_path / "backup"
     program.write_text(KILLED_IN_A_SAVE)
-    command = [sys.executable, str(program), "--backup", str(backup), str(chapter_folder)]
+    command = [sys.executable, str(program), "--backup", str(backup), str(CHAPTER)]
     killed = subprocess.run(command, check=False)
     assert killed.returncode == -9
     result = run(train, backup)
@@ -158,15 +152,15 @@ def test_killed_in_the_middle_of_a_save(
 
 
 def test_after_a_notice_to_one_worker_both_save_at_one_step_and_nothing_is_lost(
-    chapter_folder: Path, train: ModuleType, tmp_path: Path, undisturbed: list
+    train: ModuleType, tmp_path: Path, undisturbed: list
 ) -> None:
     arguments = ["--backup", tmp_path / "backup", "--steps-done", tmp_path]
     notice = ["--kill-worker", 1, "--kill-at-step", 8, "--signal", "USR1"]
     with pytest.raises(launch.WorkerFailed) as stopped:
-        launch.tensorflow(chapter_folder / "train.py", *arguments, *notice, **PATIENT)
+        launch.tensorflow(CHAPTER / "train.py", *arguments, *notice, **PATIENT)
     assert stopped.value.exit_code == START_AGAIN
     assert train.whole_checkpoints.problem(str(tmp_path / "backup" / "ckpt-9")) is None
-    resumed = launch.tensorflow(chapter_folder / "train.py", *arguments, result=True, **PATIENT)
+    resumed = launch.tensorflow(CHAPTER / "train.py", *arguments, result=True, **PATIENT)
     assert resumed.result["first_step"] == 9
     for worker in range(2):
         steps = [int(line) for line in (tmp_path / f"worker-{worker}.txt").read_text().split()]
@@ -187,23 +181,21 @@ def test_an_epoch_has_every_image_once_and_the_batches_are_the_same_wherever_one
     assert not np.array_equal(*epochs)
 
 
-def test_the_smallest_program_resumes_exactly_without_the_course(
-    chapter_folder: Path, runs: PreparedRuns, tmp_path: Path
-) -> None:
-    text = (chapter_folder / "minimal.py").read_text()
+def test_the_smallest_program_resumes_exactly_without_the_course(runs: PreparedRuns, tmp_path: Path) -> None:
+    text = (CHAPTER / "minimal.py").read_text()
     assert "distlab" not in text
     assert sum(map(bool, text.splitlines())) <= 40
-    minimal = programs.module(chapter_folder / "minimal.py")
+    minimal = programs.module(CHAPTER / "minimal.py")
     undisturbed = minimal.train(tmp_path / "undisturbed")
     minimal.train(tmp_path / "stopped", steps=38)
     assert minimal.train(tmp_path / "stopped")[0].tolist() == undisturbed[0].tolist()
-    finished = runs.run(chapter_folder / "minimal.py", tmp_path / "alone")
+    finished = runs.run(CHAPTER / "minimal.py", tmp_path / "alone")
     assert (finished.status, "begins after step 0\n" in finished.output) == (0, True)
 
 
 @pytest.mark.skipif(launch.horovod_problem() is not None, reason=str(launch.horovod_problem()))
 def test_the_elastic_job_goes_on_from_the_commit_and_grows_again_to_the_weights_without_a_fault(
-    chapter_folder: Path, tmp_path: Path, undisturbed: list[np.ndarray]
+    tmp_path: Path, undisturbed: list[np.ndarray]
 ) -> None:
     hosts, discover = tmp_path / "hosts.txt", tmp_path / "discover.sh"
     hosts.write_text("localhost:1\n127.0.0.1:1\n")
@@ -213,7 +205,7 @@ def test_the_elastic_job_goes_on_from_the_commit_and_grows_again_to_the_weights_
     options += ["--host-discovery-script", str(discover)]
     arguments = ["--images", 64 * TOTAL, "--images-per-epoch", 64 * STEPS_PER_EPOCH, "--hosts", hosts]
     arguments += ["--kill-at-step", 13, "--add-at-step", 17]
-    program = chapter_folder / "train_elastic.py"
+    program = CHAPTER / "train_elastic.py"
     elastic = launch.horovodrun(program, *arguments, options=options, result=True, **PATIENT).result
     assert [start[:2] for start in elastic["starts"]] == [[0, 2], [10, 1], [17, 2]]
     two_ranks, one_rank = range(1, 14), range(11, 18)
@@ -224,9 +216,9 @@ def test_the_elastic_job_goes_on_from_the_commit_and_grows_again_to_the_weights_
 
 
 @pytest.mark.skipif(shutil.which("mpirun") is None, reason="there is no mpirun")
-def test_the_straggler_is_the_rank_that_waits_least(chapter_folder: Path) -> None:
+def test_the_straggler_is_the_rank_that_waits_least() -> None:
     arguments = ["--steps", 7, "--slow-rank", 2, "--times-slower", 5]
-    trainings = launch.mpirun(chapter_folder / "find_straggler.py", *arguments, ranks=3, result=True, **PATIENT).result
+    trainings = launch.mpirun(CHAPTER / "find_straggler.py", *arguments, ranks=3, result=True, **PATIENT).result
     assert np.argmin(trainings["slow"]["waiting"]) == 2
     assert np.argmax(trainings["slow"]["computing"]) == 2
     assert [sum(training["shares"]) for training in trainings.values()] == [64, 64, 64]

@@ -6,11 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from distlab import checks, launch
-from distlab.runtime import environment
+from distlab import checks, launch, programs
 from tests.programs.chapter_programs import Chapter
-
-environment.apply()  # puts this environment's mpirun on the path
 
 pytestmark = [
     pytest.mark.slow,
@@ -18,14 +15,11 @@ pytestmark = [
     pytest.mark.skipif(launch.horovod_problem() is not None, reason=str(launch.horovod_problem())),
 ]
 
+CHAPTER = programs.FOLDER / "09_horovod"
+
 HOW = {"echo": False, "result": True, "seconds": 900, "start_seconds": 600}
 PROGRAMS = ("tape", "Keras", "Keras 3")
 JOBS = [(launch.horovodrun, 2), (launch.mpirun, 3)]
-
-
-@pytest.fixture(scope="module")
-def chapter_folder(root: Path) -> Path:
-    return root / "notebooks/programs/09_horovod"
 
 
 def arrays(weights: list) -> list[np.ndarray]:
@@ -35,10 +29,8 @@ def arrays(weights: list) -> list[np.ndarray]:
 # The smallest program
 
 
-def test_the_smallest_program_runs_alone_in_an_empty_folder(
-    chapter_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    program = shutil.copy(chapter_folder / "minimal.py", tmp_path)
+def test_the_smallest_program_runs_alone_in_an_empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    program = shutil.copy(CHAPTER / "minimal.py", tmp_path)
     assert "distlab" not in Path(program).read_text()
     monkeypatch.chdir(tmp_path)
     run = launch.horovodrun(program, ranks=2, echo=False, seconds=900, start_seconds=600)
@@ -50,10 +42,10 @@ def test_the_smallest_program_runs_alone_in_an_empty_folder(
 
 
 @pytest.fixture(scope="module", params=JOBS, ids=[f"{start.__name__}-{ranks}" for start, ranks in JOBS])
-def equality(request: pytest.FixtureRequest, chapter_folder: Path) -> dict:
+def equality(request: pytest.FixtureRequest) -> dict:
     """What equal_to_one_process.py says: over Gloo with two ranks, over MPI with three."""
     start, ranks = request.param
-    result = start(chapter_folder / "equal_to_one_process.py", ranks=ranks, **HOW).result
+    result = start(CHAPTER / "equal_to_one_process.py", ranks=ranks, **HOW).result
     assert result["ranks"] == ranks
     return result["programs"]
 
@@ -90,9 +82,9 @@ def test_horovod_waits_for_names_that_one_rank_alone_has(tmp_path: Path) -> None
 
 
 @pytest.fixture(scope="module")
-def resumed(chapter_folder: Path, root: Path, tmp_path_factory: pytest.TempPathFactory) -> dict:
+def resumed(root: Path, tmp_path_factory: pytest.TempPathFactory) -> dict:
     folder = tmp_path_factory.mktemp("resumed")
-    return launch.mpirun(root / "tests" / "programs" / "horovod_resumed.py", chapter_folder, folder, **HOW).result
+    return launch.mpirun(root / "tests" / "programs" / "horovod_resumed.py", CHAPTER, folder, **HOW).result
 
 
 @pytest.fixture(scope="module")
@@ -118,8 +110,8 @@ def test_a_resumed_run_is_the_uninterrupted_one(resumed: dict, uninterrupted: di
 
 
 @pytest.fixture(scope="module")
-def answers(chapter_folder: Path) -> dict:
-    return launch.mpirun(chapter_folder / "forgotten_steps.py", **HOW).result
+def answers() -> dict:
+    return launch.mpirun(CHAPTER / "forgotten_steps.py", **HOW).result
 
 
 def test_a_forgotten_step_is_noticed_and_no_other_is_accused(answers: dict, chapter_09: Chapter) -> None:

@@ -2,7 +2,6 @@
 
 import json
 from importlib.metadata import version
-from pathlib import Path
 from types import ModuleType
 
 import numpy as np
@@ -12,27 +11,24 @@ from distlab import checks, launch, programs
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("one_job")]
 
+CHAPTER = programs.FOLDER / "08b_keras_3"
+
 WORKERS, STEPS, SGD, ADAM = 2, 20, 0.1, 0.01
 HOW = {"seconds": 900, "start_seconds": 600, "echo": False, "result": True}
 
 
 @pytest.fixture(scope="module")
-def chapter_folder(root: Path) -> Path:
-    return root / "notebooks/programs/08b_keras_3"
-
-
-@pytest.fixture(scope="module")
-def keras_3(chapter_folder: Path) -> ModuleType:
+def keras_3() -> ModuleType:
     """The program, whose `serial` is a run of `fit` in this process, without a strategy."""
-    return programs.module(chapter_folder / "keras_3.py")
+    return programs.module(CHAPTER / "keras_3.py")
 
 
 @pytest.fixture(scope="module")
-def two_workers(chapter_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[dict, dict[str, np.ndarray]]:
+def two_workers(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict, dict[str, np.ndarray]]:
     """The result and the weights of one launch."""
     file = tmp_path_factory.mktemp("keras_3") / "weights.npz"
     arguments = ["--steps", STEPS, "--sgd", SGD, "--adam", ADAM, "--weights", file]
-    run = launch.tensorflow(chapter_folder / "keras_3.py", *arguments, workers=WORKERS, **HOW)
+    run = launch.tensorflow(CHAPTER / "keras_3.py", *arguments, workers=WORKERS, **HOW)
     return run.result, dict(np.load(file))
 
 
@@ -45,9 +41,9 @@ def serial(keras_3: ModuleType) -> dict[str, tuple[np.ndarray, np.ndarray]]:
 
 
 @pytest.fixture(scope="module")
-def here(chapter_folder: Path) -> dict:
+def here() -> dict:
     """What `keras_distribution.py` measures on TensorFlow."""
-    return launch.tensorflow(chapter_folder / "keras_distribution.py", workers=1, **HOW).result
+    return launch.tensorflow(CHAPTER / "keras_distribution.py", workers=1, **HOW).result
 
 
 def difference(one: np.ndarray, other: np.ndarray) -> float:
@@ -90,8 +86,8 @@ def test_keras_distribution_is_accepted_on_tensorflow_and_does_nothing(here: dic
         assert (run["kernel"], run["batch"], run["differs"]) == (nothing["kernel"], nothing["batch"], 0.0), again
 
 
-def test_on_jax_the_same_program_saw_the_batch_and_the_kernel_split(chapter_folder: Path) -> None:
-    on_jax = json.loads((chapter_folder / "keras_distribution_jax.json").read_text())
+def test_on_jax_the_same_program_saw_the_batch_and_the_kernel_split() -> None:
+    on_jax = json.loads((CHAPTER / "keras_distribution_jax.json").read_text())
     shapes = {
         name: [sorted(shape for _, shape in run[what]) for what in ("kernel", "batch")]
         for name, run in on_jax["runs"].items()

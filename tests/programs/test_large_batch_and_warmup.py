@@ -2,22 +2,20 @@
 warm-up decides whether training works."""
 
 from collections.abc import Iterator
-from pathlib import Path
 from types import ModuleType
 
 import numpy as np
 import pytest
 import tensorflow as tf
 
-from distlab import checks, data, launch, models, recorded_results
+from distlab import checks, data, launch, models, programs, recorded_results
 from distlab.large_batch import global_batches, schedules
-from distlab.runtime import environment
 from tests.programs import chapter_programs
 from tests.programs.chapter_programs import Chapter
 
-environment.apply()  # puts this environment's mpirun on the path
-
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("one_job")]
+
+CHAPTER = programs.FOLDER / "10_large_batch_and_warmup"
 
 RANKS, PER_REPLICA = 2, 24
 GLOBAL_BATCH = RANKS * PER_REPLICA
@@ -25,13 +23,8 @@ PATIENT = {"echo": False, "seconds": 900, "start_seconds": 600}
 
 
 @pytest.fixture(scope="module")
-def chapter_folder(root: Path) -> Path:
-    return root / "notebooks/programs/10_large_batch_and_warmup"
-
-
-@pytest.fixture(scope="module")
-def chapter(chapter_folder: Path) -> Iterator[Chapter]:
-    with chapter_programs.chapter(chapter_folder) as chapter:
+def chapter() -> Iterator[Chapter]:
+    with chapter_programs.chapter(CHAPTER) as chapter:
         yield chapter
 
 
@@ -41,13 +34,13 @@ def one_process(chapter: Chapter) -> ModuleType:
 
 
 @pytest.fixture(scope="module")
-def ranks(chapter_folder: Path) -> dict:
+def ranks() -> dict:
     """One launch for all: a run of two epochs, noise scale, batch normalisation."""
     if problem := launch.horovod_problem():
         pytest.skip(problem)
     train = ["train", "--schedules", "gradual", "--per-replica-batch", PER_REPLICA, "--epochs", 2]
     arguments = [*train, "--then", "noise_scale", "--steps", 60, "--per-replica-batch", 16, "--then", "batch_norm"]
-    return launch.mpirun(chapter_folder / "together.py", *arguments, ranks=RANKS, result=True, **PATIENT).result
+    return launch.mpirun(CHAPTER / "together.py", *arguments, ranks=RANKS, result=True, **PATIENT).result
 
 
 def arrays(weights: list) -> list[np.ndarray]:
@@ -64,12 +57,12 @@ def test_ranks_have_the_weights_of_one_process(ranks: dict, one_process: ModuleT
     checks.assert_equal_weights(arrays(ranks["train"]["weights"]), alone.model.get_weights())
 
 
-def test_the_smallest_program_needs_nothing_of_the_course(chapter_folder: Path) -> None:
+def test_the_smallest_program_needs_nothing_of_the_course() -> None:
     if problem := launch.horovod_problem():
         pytest.skip(problem)
-    text = (chapter_folder / "minimal.py").read_text()
+    text = (CHAPTER / "minimal.py").read_text()
     assert "distlab" not in text and sum(map(bool, text.splitlines())) <= 40
-    run = launch.horovodrun(chapter_folder / "minimal.py", ranks=RANKS, **PATIENT)
+    run = launch.horovodrun(CHAPTER / "minimal.py", ranks=RANKS, **PATIENT)
     assert "2 ranks, 23 steps per epoch" in run.output["rank 0"]
 
 

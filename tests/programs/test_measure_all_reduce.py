@@ -1,15 +1,11 @@
 """The programs of chapter 06 over real processes: every mode of the measurement gives right sums."""
 
 import shutil
-from pathlib import Path
 
 import numpy as np
 import pytest
 
-from distlab import launch
-from distlab.runtime import environment
-
-environment.apply()  # puts this environment's mpirun on the path
+from distlab import launch, programs
 
 SIZES = [4, 16, 4096]
 HOW = {"echo": False, "seconds": 600, "start_seconds": 300, "prepared": False}
@@ -20,22 +16,19 @@ pytestmark = [
     pytest.mark.skipif(shutil.which("mpirun") is None, reason="there is no mpirun"),
 ]
 
-
-@pytest.fixture
-def chapter_folder(root: Path) -> Path:
-    return root / "notebooks/programs/06_collectives_and_ring_all_reduce"
+CHAPTER = programs.FOLDER / "06_collectives_and_ring_all_reduce"
 
 
-def test_every_mode_sums_rightly_and_takes_its_time(chapter_folder: Path) -> None:
+def test_every_mode_sums_rightly_and_takes_its_time() -> None:
     options = ["--modes", "mpi", "ring", "--sizes", *SIZES, "--repeats", 3, "--warm-up", 1]
-    result = launch.mpirun(chapter_folder / "measure_all_reduce.py", *options, ranks=2, result=True, **HOW).result
+    result = launch.mpirun(CHAPTER / "measure_all_reduce.py", *options, ranks=2, result=True, **HOW).result
     assert (result["ranks"], result["array_bytes"], list(result["modes"])) == (2, SIZES, ["mpi", "ring"])
     for mode in result["modes"].values():
         assert mode["sums_are_right"] is True
         assert len(mode["seconds"]) == len(SIZES) and min(mode["seconds"]) > 0
 
 
-def test_the_first_program_prints_the_sum_on_every_rank(chapter_folder: Path) -> None:
-    run = launch.mpirun(chapter_folder / "sum_with_mpi.py", ranks=3, **HOW)
+def test_the_first_program_prints_the_sum_on_every_rank() -> None:
+    run = launch.mpirun(CHAPTER / "sum_with_mpi.py", ranks=3, **HOW)
     for rank in range(3):
         assert run.output[f"rank {rank}"] == f"rank {rank} of 3: own {np.full(3, rank + 1.0)}, sum [6. 6. 6.]"

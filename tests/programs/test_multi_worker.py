@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from distlab import checks, data, launch, models
+from distlab import checks, data, launch, models, programs
 from distlab.labs import registry
 from distlab.launch.job import free_addresses
 from distlab.runtime import processes
@@ -19,16 +19,13 @@ import tensorflow as tf
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("one_job")]
 
+CHAPTER = programs.FOLDER / "07_multi_worker"
+
 WORKERS, IMAGES, GLOBAL_BATCH, SEED = 2, 480, 48, 7
 STEPS = IMAGES // GLOBAL_BATCH
 DEADLINE = 900
 samples_seen = registry.lab("07")["samples_seen"].judge.right
 HOW = {"seconds": DEADLINE, "start_seconds": DEADLINE, "echo": False}
-
-
-@pytest.fixture(scope="module")
-def chapter_folder(root: Path) -> Path:
-    return root / "notebooks/programs/07_multi_worker"
 
 
 def in_two_processes(command: list[str], **how: object) -> list[processes.Finished]:
@@ -44,11 +41,9 @@ def in_two_processes(command: list[str], **how: object) -> list[processes.Finish
     return runs
 
 
-def test_two_workers_by_hand_equal_one_process_and_the_chief_alone_leaves_files(
-    chapter_folder: Path, tmp_path: Path
-) -> None:
+def test_two_workers_by_hand_equal_one_process_and_the_chief_alone_leaves_files(tmp_path: Path) -> None:
     folder, file = tmp_path / "shared", tmp_path / "result.json"
-    command = [sys.executable, str(chapter_folder / "train.py"), "--index", "INDEX"]
+    command = [sys.executable, str(CHAPTER / "train.py"), "--index", "INDEX"]
     command += ["--workers", *free_addresses(WORKERS), "--images", str(IMAGES), "--seed", str(SEED)]
     in_two_processes([*command, "--folder", str(folder), "--result", str(file)])
     by_hand = json.loads(file.read_text())
@@ -76,8 +71,8 @@ def test_two_workers_by_hand_equal_one_process_and_the_chief_alone_leaves_files(
 
 
 @pytest.mark.parametrize("name", ["minimal", "loop"])
-def test_a_copied_program_trains_one_model_in_two_processes(chapter_folder: Path, tmp_path: Path, name: str) -> None:
-    text = (chapter_folder / f"{name}.py").read_text()
+def test_a_copied_program_trains_one_model_in_two_processes(tmp_path: Path, name: str) -> None:
+    text = (CHAPTER / f"{name}.py").read_text()
     assert "distlab" not in text and sum(map(bool, text.splitlines())) <= {"minimal": 40, "loop": 60}[name]
     (tmp_path / "program.py").write_text(text)
     command = [sys.executable, "-P", "program.py", *["saved"] * (name == "loop"), "INDEX", *free_addresses(WORKERS)]
@@ -90,21 +85,19 @@ def test_a_copied_program_trains_one_model_in_two_processes(chapter_folder: Path
         assert first == second and first.startswith("2 replicas; ")
 
 
-def test_the_solution_of_lab_07_starts_two_real_workers_that_train_one_model(
-    chapter_folder: Path, tmp_path: Path
-) -> None:
+def test_the_solution_of_lab_07_starts_two_real_workers_that_train_one_model(tmp_path: Path) -> None:
     cells, file = solved_cells("07"), tmp_path / "start.py"
     file.write_text(f"import json\nimport os\nimport subprocess\n\n{cells['tf_config']}\n{cells['start']}")
-    finished = processes.run([sys.executable, str(chapter_folder / "two_workers.py"), str(file)], DEADLINE)
+    finished = processes.run([sys.executable, str(CHAPTER / "two_workers.py"), str(file)], DEADLINE)
     assert finished.status == 0, finished.output
     assert "exit codes: [0, 0]" in finished.output and finished.output.count(": 2 replicas, ") == 2
     assert "largest difference of their weights: 0.0" in finished.output
 
 
-def test_the_wrong_ways_to_save_fail_as_they_say(chapter_folder: Path, tmp_path: Path) -> None:
+def test_the_wrong_ways_to_save_fail_as_they_say(tmp_path: Path) -> None:
     options = ["--folder", tmp_path, "--patience", 4, "--result", tmp_path / "result.json"]
     with pytest.raises(launch.WorkerFailed) as failure:
-        launch.tensorflow(chapter_folder / "save_wrongly.py", *options, workers=WORKERS, **HOW)
+        launch.tensorflow(CHAPTER / "save_wrongly.py", *options, workers=WORKERS, **HOW)
     result = json.loads((tmp_path / "result.json").read_text())
     assert 1 <= result["everybody"]["failures"] <= WORKERS
     assert result["mixed"] == {"true": 2.0, "read alone": (2 + 100) / (1 + 3)}
@@ -117,15 +110,13 @@ def test_the_wrong_ways_to_save_fail_as_they_say(chapter_folder: Path, tmp_path:
     assert "after 4 s it gives up" in said and "model.save has returned" not in said
 
 
-def test_a_sharded_feed_gives_every_number_to_one_worker_once_and_as_many_as_lab_07_says(
-    chapter_folder: Path, tmp_path: Path
-) -> None:
+def test_a_sharded_feed_gives_every_number_to_one_worker_once_and_as_many_as_lab_07_says(tmp_path: Path) -> None:
     files = [tmp_path / f"numbers-{file}.tfrecord" for file in range(8)]
     for file, path in enumerate(files):
         with tf.io.TFRecordWriter(str(path)) as writer:
             for number in range(4 * file, 4 * file + 4):
                 writer.write(str(number))
-    run = launch.tensorflow(chapter_folder / "feed.py", "--files", *files, workers=WORKERS, **HOW)
+    run = launch.tensorflow(CHAPTER / "feed.py", "--files", *files, workers=WORKERS, **HOW)
     fed = [json.loads(run.output[f"worker {index}"].splitlines()[-1]) for index in range(WORKERS)]
     for way in ("OFF", "DATA", "FILE", "AUTO"):
         assert [len(worker[way]) for worker in fed] == samples_seen(way, [4] * 8, WORKERS, 2 * WORKERS)

@@ -1,17 +1,19 @@
 """The programs of notebook 11: what they count, time and record."""
 
-import shutil
 from pathlib import Path
 
 import pytest
 
-from distlab import devices, frameworks, launch
+from distlab import devices, frameworks, launch, programs
 from distlab.profiling import horovod_timeline, mpi_profile
-from distlab.runtime import environment
 
-environment.apply()  # puts this environment's mpirun on the path
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.usefixtures("one_job"),
+    pytest.mark.skipif(launch.horovod_problem() is not None, reason=str(launch.horovod_problem())),
+]
 
-pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("one_job")]
+CHAPTER = programs.FOLDER / "11_scaling_and_profiling"
 
 RANKS, BATCH, IMAGES, EPOCHS = 2, 32, 210, 2
 STEPS = IMAGES // RANKS // BATCH
@@ -19,26 +21,17 @@ PATIENT = {"echo": False, "result": True, "seconds": 900, "start_seconds": 600}
 
 
 @pytest.fixture(scope="module")
-def chapter_folder(root: Path) -> Path:
-    if problem := launch.horovod_problem():
-        pytest.skip(problem)
-    if not shutil.which("mpirun"):
-        pytest.skip("there is no mpirun")
-    return root / "notebooks/programs/11_scaling_and_profiling"
-
-
-@pytest.fixture(scope="module")
-def recorded(chapter_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[dict, Path]:
+def recorded(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict, Path]:
     """The result of a training under every instrument, and the folder with what they wrote."""
     folder = tmp_path_factory.mktemp("recorded")
     variables = {"HOROVOD_TIMELINE": str(folder / "timeline.json"), "HOROVOD_CACHE_CAPACITY": "0"}
     try:
-        library = mpi_profile.build(chapter_folder / "mpi_profile.c", folder)
+        library = mpi_profile.build(CHAPTER / "mpi_profile.c", folder)
         variables |= {"LD_PRELOAD": str(library), "MPI_PROFILE": str(folder / "profile")}
     except mpi_profile.NoCompiler:
         pass
     arguments = ["--images", IMAGES, "--batch", BATCH, "--epochs", EPOCHS, "--trace", folder / "trace"]
-    run = launch.mpirun(chapter_folder / "train.py", *arguments, ranks=RANKS, environment=variables, **PATIENT)
+    run = launch.mpirun(CHAPTER / "train.py", *arguments, ranks=RANKS, environment=variables, **PATIENT)
     return run.result, folder
 
 
@@ -92,8 +85,8 @@ def test_the_bytes_that_mpi_reduced_are_the_steps_times_the_model(recorded: tupl
         assert result["gradient_bytes"] <= weights.bytes < 3 * result["gradient_bytes"]
 
 
-def test_the_first_program_counts_the_images_of_its_steps(chapter_folder: Path) -> None:
-    program = chapter_folder / "minimal.py"
+def test_the_first_program_counts_the_images_of_its_steps() -> None:
+    program = CHAPTER / "minimal.py"
     text = program.read_text()
     assert "distlab" not in text and sum(map(bool, text.splitlines())) <= 40
     run = launch.mpirun(program, ranks=RANKS, echo=False, seconds=900, start_seconds=600)
@@ -105,9 +98,9 @@ def test_the_first_program_counts_the_images_of_its_steps(chapter_folder: Path) 
             assert f"{full} steps, [{256 * full} {256 * (full - 1) + rest} {256 * (full - 1) + rest} " in line
 
 
-def test_scaling_measures_every_world_size_in_one_launch(chapter_folder: Path) -> None:
+def test_scaling_measures_every_world_size_in_one_launch() -> None:
     arguments = ["--batch", 32, "--blocks", 2, "--steps", 2]
-    result = launch.mpirun(chapter_folder / "scaling.py", *arguments, ranks=RANKS, **PATIENT).result
+    result = launch.mpirun(CHAPTER / "scaling.py", *arguments, ranks=RANKS, **PATIENT).result
     assert result["parameters"]["dense"] > 5 * result["parameters"]["cnn"]
     assert result["cores"] == len(devices.allowed_cores())
     for measured in map(result["sizes"].get, "12"):
@@ -120,10 +113,10 @@ def test_scaling_measures_every_world_size_in_one_launch(chapter_folder: Path) -
     assert "turns" not in result["sizes"]["1"]
 
 
-def test_the_program_for_gpus_runs_over_gloo_where_there_is_none(root: Path) -> None:
+def test_the_program_for_gpus_runs_over_gloo_where_there_is_none() -> None:
     if reason := frameworks.problem("torch"):
         pytest.skip(reason)
-    program = root / "notebooks/programs/11_scaling_and_profiling/record_gpu.py"
+    program = CHAPTER / "record_gpu.py"
     result = launch.torchrun(program, ranks=2, python=frameworks.python("torch"), **PATIENT).result
     assert result["ranks"] == 2 and result["largest_difference"] < 1e-5
     assert all(row["seconds"] > 0 for row in [*result["speeds"], *result["all_reduces"]])
