@@ -1,19 +1,23 @@
 """The course in JupyterLab as `make lab` opens it, in a browser: what students see, a player, answers to a lab."""
 
+import json
 import os
 import re
 import shutil
 import subprocess
 import sys
 import threading
+import urllib.request
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import matplotlib
 import nbformat
+import psutil
 import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
+from course_tools import jupyterlab_server
 from distlab.runtime import processes
 
 pytestmark = pytest.mark.slow
@@ -121,10 +125,16 @@ def course(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def address(course: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """Where `distlab lab` listens, with its token."""
+def server(course: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, psutil.Process]]:
+    """Where `distlab lab` listens, with its token, and its process; Jupyter is set up for another course, too."""
     home = tmp_path_factory.mktemp("home")
+    settings = home / ".jupyter"
+    settings.mkdir()
+    (settings / "jupyter_server_config.json").write_text('{"IdentityProvider": {"hashed_password": "argon2:another"}}')
+    (settings / "jupyter_lab_config.py").write_text("c.ServerApp.base_url = '/elsewhere'\n")
     variables = os.environ | {"HOME": str(home), "BROWSER": "true", "MPLCONFIGDIR": matplotlib.get_configdir()}
+    variables |= {"JUPYTER_CONFIG_PATH": str(settings), "MPLBACKEND": "TkAgg", "MAKEFLAGS": " -- ONLY=03"}
+    variables |= dict.fromkeys(("ALL_PROXY", "all_proxy"), "socks5://127.0.0.1:1080")
     mark = processes.new_mark()
     command = [sys.executable, "-m", "course_tools", "lab"]
     server = processes.start(command, mark, cwd=course, env=variables, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
@@ -138,19 +148,55 @@ def address(course: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
         else:
             pytest.fail("the server has ended:\n" + "".join(lines))
         threading.Thread(target=server.stdout.read, daemon=True).start()  # a full pipe would stop the server
-        yield "http" + lines[-1].partition("http")[2].strip()
+        assert f"Your working copy is {course / 'work'};" in "".join(lines)
+        yield "http" + lines[-1].partition("http")[2].strip(), psutil.Process(server.pid)
     finally:
         processes.end(mark)
         server.wait()
 
 
+def test_the_server_listens_on_this_machine_alone_and_what_is_set_for_another_course_does_not_matter(
+    server: tuple[str, psutil.Process],
+) -> None:
+    address, process = server
+    root, _, token = address.partition("/lab")
+    contents = urllib.request.urlopen(f"{root}/api/contents/notebooks?{token.rpartition('?')[2]}", timeout=300).read()
+    assert b"00_start_here.ipynb" in contents and "elsewhere" not in address
+    ports = [connection for connection in process.net_connections() if connection.status == "LISTEN"]
+    assert {connection.laddr.ip for connection in ports} == {"127.0.0.1"}
+    assert not {"MPLBACKEND", "MAKEFLAGS"} & process.environ().keys()
+
+
+def test_no_second_server_is_started_on_one_copy(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in ("JUPYTER_CONFIG_DIR", "JUPYTERLAB_SETTINGS_DIR", "JUPYTERLAB_WORKSPACES_DIR"):
+        monkeypatch.setenv(name, str(tmp_path))
+    monkeypatch.setenv("JUPYTER_RUNTIME_DIR", str(tmp_path))
+    monkeypatch.setattr(os, "execv", lambda *command: pytest.fail("a second server is started"))
+    info = {"pid": os.getpid(), "root_dir": str(tmp_path), "url": "http://127.0.0.1:8889/", "token": "abc"}
+    (tmp_path / "jpserver-1.json").write_text(json.dumps(info))
+    assert jupyterlab_server.open_copy(tmp_path) == 0
+    assert (
+        "already runs on this copy: open http://127.0.0.1:8889/lab/tree/notebooks/00_start_here.ipynb?token=abc "
+        in capsys.readouterr().out
+    )
+    assert jupyterlab_server.running_on(tmp_path / "another") is None
+    ended = subprocess.Popen(["true"])
+    ended.wait()
+    (tmp_path / "jpserver-1.json").write_text(json.dumps(info | {"pid": ended.pid}))
+    assert jupyterlab_server.running_on(tmp_path) is None
+
+
 @pytest.fixture
-def open_notebook(browser: Browser, address: str, course: Path) -> Iterator[Callable[[str], LabWindow]]:
+def open_notebook(
+    browser: Browser, server: tuple[str, psutil.Process], course: Path
+) -> Iterator[Callable[[str], LabWindow]]:
     """Opens a notebook of the working copy in a window of its own."""
     windows: list[LabWindow] = []
 
     def opened(name: str) -> LabWindow:
-        windows.append(LabWindow(browser, address, course / "work", name))
+        windows.append(LabWindow(browser, server[0], course / "work", name))
         return windows[-1]
 
     yield opened

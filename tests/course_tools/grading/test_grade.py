@@ -137,13 +137,6 @@ def test_when_the_time_for_the_lab_is_used_up_earlier_points_stay(
     assert "stopped after 4 s in all" in report.notes
 
 
-@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16"])
-def test_a_notebook_is_read_in_any_of_the_encodings_of_json(tmp_path: Path, encoding: str) -> None:
-    (tmp_path / "lab.ipynb").write_text(nbformat.writes(nbformat.v4.new_notebook(cells=[added("x = 'ü'")])), encoding)
-    cells, look_at = read(tmp_path / "lab.ipynb")
-    assert ([cell.text for cell in cells], look_at) == (["x = 'ü'"], [])
-
-
 @pytest.mark.parametrize(
     "content", ["", "{", "null", '{"cells": [3]}', '{"cells": [{"cell_type": "code"}]}', "[" * 10**5]
 )
@@ -178,9 +171,7 @@ NAMES = "lambda *case: __import__('lab_03.judge')"
 SLOW = "def train(records, decode, augment, model, batch, together, epochs):\n    slow(**locals())\n"
 FORGERIES = {
     "replaces the function that looks": ("07", "save", f"{COPIES}{FORGED}{CLUSTER}cluster.call_save = forged"),
-    "replaces its code": ("07", "save", f"{COPIES}{FORGED}{CLUSTER}cluster.call_save.__code__ = forged.__code__"),
     "changes a builtin function": ("07", "save", f"{COPIES}import builtins\nbuiltins.sorted = lambda files: []"),
-    "hides files": ("07", "save", f"{COPIES}Path.rglob = lambda self, pattern: []"),
     "takes the course's own function": ("06", "ring_all_reduce", RING),
     "takes the judge's own function": ("03", "numbers", f"numbers = {NAMES}"),
     "hides executions": ("02", "train", f"{SLOW}tf.keras.callbacks.CallbackList.on_train_batch_end = lambda *step: None"),

@@ -163,15 +163,3 @@ def test_a_trouble_of_the_grader_is_repeated_alone_and_never_becomes_a_grade(
     else:
         assert bob.score is None and "LOOK AT, not graded" in bob.note
         assert bob.look_at == [f"bob {LAB}: the process that graded it ended with status -9"]
-
-
-def test_the_same_seed_gives_the_same_grades_and_a_hang_costs_nobody_else_time(
-    handed_in: Handin, sample: Material, kind: Kind, tmp_path: Path
-) -> None:
-    put(tmp_path / "in", "ada", handed_in())
-    put(tmp_path / "in", "bob", handed_in(mean="while True: pass"))
-    plan = grade_class.Plan({LAB: sample}, 5, kind, "", tmp_path / "out")
-    first, second = (grade_class.run(plan, submissions.find(tmp_path / "in", [LAB])) for _ in range(2))
-    assert first == second
-    assert [each.score for each in first] == [6, 4]
-    assert first[1].note == "the cell of mean hung or ended its process"
