@@ -8,7 +8,7 @@ import subprocess
 import sys
 import threading
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import matplotlib
@@ -40,6 +40,7 @@ WITHOUT_SIZE = """(pictures) => pictures.filter((picture) => {
 }).map((picture) => picture.outerHTML.slice(0, 200))"""
 
 
+Server = tuple[str, psutil.Process]
 SECONDS = 300
 expect.set_options(timeout=1000 * SECONDS)
 # Cells that are out of sight are added while the browser is idle.
@@ -125,7 +126,7 @@ def course(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def server(course: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, psutil.Process]]:
+def server(course: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """Where `distlab lab` listens, with its token, and its process; Jupyter is set up for another course, too."""
     home = tmp_path_factory.mktemp("home")
     settings = home / ".jupyter"
@@ -156,7 +157,7 @@ def server(course: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[t
 
 
 def test_the_server_listens_on_this_machine_alone_and_what_is_set_for_another_course_does_not_matter(
-    server: tuple[str, psutil.Process],
+    server: Server,
 ) -> None:
     address, process = server
     root, _, token = address.partition("/lab")
@@ -188,26 +189,8 @@ def test_no_second_server_is_started_on_one_copy(
     assert jupyterlab_server.running_on(tmp_path) is None
 
 
-@pytest.fixture
-def open_notebook(
-    browser: Browser, server: tuple[str, psutil.Process], course: Path
-) -> Iterator[Callable[[str], LabWindow]]:
-    """Opens a notebook of the working copy in a window of its own."""
-    windows: list[LabWindow] = []
-
-    def opened(name: str) -> LabWindow:
-        windows.append(LabWindow(browser, server[0], course / "work", name))
-        return windows[-1]
-
-    yield opened
-    for window in windows:
-        window.page.context.close()
-
-
-def test_students_see_the_course_and_no_tools_of_teachers_and_what_was_only_opened_is_as_it_was(
-    open_notebook: Callable[[str], LabWindow],
-) -> None:
-    window = open_notebook(START)
+def test_students_see_the_course_and_no_tools_of_teachers(browser: Browser, server: Server, course: Path) -> None:
+    window = LabWindow(browser, server[0], course / "work", START)
     before = window.file.read_bytes()
     toolbar = window.page.locator(".jp-NotebookPanel-toolbar")
     expect(toolbar.get_by_title("Save and create checkpoint")).to_have_count(1)
@@ -222,8 +205,8 @@ def test_students_see_the_course_and_no_tools_of_teachers_and_what_was_only_open
     assert window.file.read_bytes() == before
 
 
-def test_the_player_walks_through_the_ring_by_keyboard(open_notebook: Callable[[str], LabWindow]) -> None:
-    window = open_notebook(RING)
+def test_the_player_walks_through_the_ring_by_keyboard(browser: Browser, server: Server, course: Path) -> None:
+    window = LabWindow(browser, server[0], course / "work", RING)
     cell = window.cell("draw.play(")
     following = window.cell("async def ring_all_reduce(")
     window.select(following)
@@ -246,10 +229,8 @@ def test_the_player_walks_through_the_ring_by_keyboard(open_notebook: Callable[[
     assert re.search(rf"06 collectives and ring all reduce +{ran} of {len(code)} ", progress(window))
 
 
-def test_a_wrong_answer_gets_a_hint_and_a_picture_and_the_right_one_passes(
-    open_notebook: Callable[[str], LabWindow],
-) -> None:
-    window = open_notebook(LAB)
+def test_a_wrong_answer_gets_a_hint_and_the_right_one_passes(browser: Browser, server: Server, course: Path) -> None:
+    window = LabWindow(browser, server[0], course / "work", LAB)
     expect(window.page.locator(".lm-TabBar-tab[data-lab='Lab 06']")).to_have_count(1)
     for text in ("labs.open(", "async def one_step("):
         window.run(window.cell(text))

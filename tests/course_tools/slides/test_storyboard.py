@@ -7,7 +7,7 @@ from nbformat import NotebookNode
 from nbformat.v4 import new_output
 
 from course_tools.slides import markup, storyboard
-from tests.course_tools.slides.conftest import code, text
+from tests.course_tools.slides.conftest import text
 
 
 @pytest.fixture
@@ -50,11 +50,6 @@ def test_the_right_choice_is_marked_one_key_later_and_explained_in_the_notes(dec
     [
         (text("Text.", "picure"), "has the tag slide-picure; it can have slide-code, "),
         (text("Text.", "table"), "has the tag slide-table; it can have slide-text."),
-        (
-            text("**Question.** Why?\n\n<details>\n<summary>Answer</summary>\n\nSo.\n</details>", "quiz"),
-            "and a question without choices.",
-        ),
-        (code("x = 1", "output"), "has the tag slide-output and shows neither text nor an SVG."),
     ],
 )
 def test_a_wrong_tag_is_one_sentence_with_the_cell(
