@@ -1,6 +1,5 @@
 """The programs of notebook 09: they equal one process, resume, and notice each step that is forgotten."""
 
-import shutil
 from pathlib import Path
 
 import numpy as np
@@ -29,15 +28,6 @@ def arrays(weights: list) -> list[np.ndarray]:
 # The smallest program
 
 
-def test_the_smallest_program_runs_alone_in_an_empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    program = shutil.copy(CHAPTER / "minimal.py", tmp_path)
-    assert "distlab" not in Path(program).read_text()
-    monkeypatch.chdir(tmp_path)
-    run = launch.horovodrun(program, ranks=2, echo=False, seconds=900, start_seconds=600)
-    assert all("of 2: 140 steps" in run.output[f"rank {rank}"] for rank in range(2))
-    assert sorted(file.name for file in tmp_path.iterdir()) == ["digits.weights.h5", "minimal.py"]
-
-
 # Equality with one process
 
 
@@ -55,27 +45,6 @@ def test_the_ranks_together_equal_one_process(equality: dict, name: str) -> None
     assert equality[name]["steps"] == 20
     assert equality[name]["from one process"] < checks.TOLERANCE < 0.01 < equality[name]["moved"]
     assert equality[name]["between ranks"] == 0  # though each begins with its own seed
-
-
-ONE_MODEL_MORE = """
-import horovod.tensorflow as hvd
-from distlab import models
-hvd.init()
-if hvd.rank() == 0:
-    models.mlp()
-hvd.broadcast_variables(models.mlp().variables, root_rank=0)
-"""
-
-
-def test_horovod_waits_for_names_that_one_rank_alone_has(tmp_path: Path) -> None:
-    file = tmp_path / "one_model_more.py"
-    file.write_text(ONE_MODEL_MORE)
-    impatient = {"HOROVOD_STALL_CHECK_TIME_SECONDS": "2", "HOROVOD_STALL_SHUTDOWN_TIME_SECONDS": "4"}
-    with pytest.raises(launch.WorkerFailed) as failure:
-        launch.mpirun(file, echo=False, seconds=900, start_seconds=600, environment=impatient)
-    said = "".join(failure.value.run.output.values())
-    assert "One or more tensors were submitted to be reduced, gathered or broadcasted by subset of ranks" in said
-    assert "Missing ranks" in said
 
 
 # Saving and resuming
@@ -122,11 +91,3 @@ def test_a_forgotten_step_is_noticed_and_no_other_is_accused(answers: dict, chap
     }
     race = answers["race"]
     assert race["failures"] > 0 or set(race["kept"]) == {0, 1}
-
-
-def test_ranks_stay_apart_without_the_broadcast_and_drift_apart_without_the_tape(answers: dict) -> None:
-    without = ("broadcast the variables", "wrap the tape")
-    apart, drifting = (answers[step]["last layer differs by"] for step in without)
-    assert apart[0] > 0.1 and abs(apart[-1] - apart[0]) < 1e-4
-    assert drifting[0] == 0 and drifting[-1] > drifting[1] > 1e-4
-    assert set(answers["nothing"]["last layer differs by"]) == {0}

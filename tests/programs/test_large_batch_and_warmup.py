@@ -58,15 +58,6 @@ def test_ranks_have_the_weights_of_one_process(ranks: dict, one_process: ModuleT
     checks.assert_equal_weights(arrays(ranks["train"]["weights"]), alone.model.get_weights())
 
 
-def test_the_smallest_program_needs_nothing_of_the_course() -> None:
-    if problem := launch.horovod_problem():
-        pytest.skip(problem)
-    text = (CHAPTER / "minimal.py").read_text()
-    assert "distlab" not in text and sum(map(bool, text.splitlines())) <= 40
-    run = launch.horovodrun(CHAPTER / "minimal.py", ranks=RANKS, **PATIENT)
-    assert "2 ranks, 23 steps per epoch" in run.output["rank 0"]
-
-
 @pytest.mark.parametrize("optimizer", ["sgd", "adam"])
 def test_networks_that_are_trained_together_are_those_trained_alone(chapter: Chapter, optimizer: str) -> None:
     best_rates, rates = chapter("best_rates"), np.array([0.001, 0.05])

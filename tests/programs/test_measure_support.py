@@ -1,6 +1,8 @@
 """The committed support table: whole, of today's versions, and in agreement with cells that are run again here."""
 
+import json
 import re
+from importlib.metadata import version
 from pathlib import Path
 from types import ModuleType
 
@@ -55,3 +57,18 @@ def test_two_devices_under_the_fit_of_keras_3_work_as_in_the_table(measure_suppo
 def test_two_workers_with_the_fit_of_keras_3_fail_as_in_the_table(measure_support: ModuleType, table: dict) -> None:
     cell, _ = measure_support.cell("multi-worker-2", "fit", "keras-3", None)
     assert cell == table["cells"]["multi-worker-2"]["fit"]["keras-3"]
+
+
+def test_on_jax_the_program_for_keras_distribution_saw_the_batch_and_the_kernel_split() -> None:
+    on_jax = json.loads((FOLDER / "keras_distribution_jax.json").read_text())
+    shapes = {
+        name: [sorted(shape for _, shape in run[what]) for what in ("kernel", "batch")]
+        for name, run in on_jax["runs"].items()
+    }
+    assert shapes == {
+        "nothing": [[[784, 16]], [[64, 784]]],
+        "DataParallel": [[[784, 16]] * 4, [[16, 784]] * 4],
+        "ModelParallel": [[[784, 4]] * 4, [[64, 784]] * 4],
+        "ModelParallel, part of the path": [[[784, 16]] * 4, [[64, 784]] * 4],
+    }
+    assert on_jax["versions"]["keras"] == version("keras"), "measure it again on JAX, with the Keras of the lock"

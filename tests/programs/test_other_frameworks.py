@@ -51,14 +51,6 @@ def run(folder: Path) -> Callable[..., tuple[dict, list[np.ndarray]]]:
     return run
 
 
-def test_the_minimal_program_trains() -> None:
-    if reason := frameworks.problem("torch"):
-        pytest.skip(reason)
-    run = launch.torchrun(CHAPTER / "minimal_ddp.py", ranks=2, python=frameworks.python("torch"), seconds=900)
-    first, *_, last = [float(line.split()[-1]) for line in run.output["rank 0"].splitlines()]
-    assert last < first / 2
-
-
 @pytest.mark.parametrize(("program", "ranks"), [("train_ddp.py", 2), ("train_fsdp.py", 3)])
 def test_ranks_train_the_serial_runs_weights(run: Callable, serial: list, program: str, ranks: int) -> None:
     result, weights = run(program, ranks=ranks)

@@ -85,34 +85,6 @@ def test_the_bytes_that_mpi_reduced_are_the_steps_times_the_model(recorded: tupl
         assert result["gradient_bytes"] <= weights.bytes < 3 * result["gradient_bytes"]
 
 
-def test_the_first_program_counts_the_images_of_its_steps() -> None:
-    program = CHAPTER / "minimal.py"
-    text = program.read_text()
-    assert "distlab" not in text and sum(map(bool, text.splitlines())) <= 40
-    run = launch.mpirun(program, ranks=RANKS, echo=False, seconds=900, start_seconds=600)
-    full, rest = divmod(5000 // RANKS, 256)
-    for rank in range(RANKS):
-        lines = run.output[f"rank {rank}"].splitlines()
-        assert [line.endswith("with checkpoints") for line in lines] == [False, True]
-        for line in lines:
-            assert f"{full} steps, [{256 * full} {256 * (full - 1) + rest} {256 * (full - 1) + rest} " in line
-
-
-def test_scaling_measures_every_world_size_in_one_launch() -> None:
-    arguments = ["--batch", 32, "--blocks", 2, "--steps", 2]
-    result = launch.mpirun(CHAPTER / "scaling.py", *arguments, ranks=RANKS, **PATIENT).result
-    assert result["parameters"]["dense"] > 5 * result["parameters"]["cnn"]
-    assert result["cores"] == len(devices.allowed_cores())
-    for measured in map(result["sizes"].get, "12"):
-        assert all(len(measured[part]) == 2 and min(measured[part]) > 0 for part in ("weak", "strong"))
-    of_two = result["sizes"]["2"]
-    assert len(of_two["all_reduce"]) == len(result["all_reduce_bytes"])
-    for network in ("dense", "cnn"):
-        assert [len(blocks) for blocks in of_two["turns"][network]] == [2, 2, 2]
-        assert min(map(min, of_two["turns"][network])) > 0
-    assert "turns" not in result["sizes"]["1"]
-
-
 def test_the_program_for_gpus_runs_over_gloo_where_there_is_none() -> None:
     if reason := frameworks.problem("torch"):
         pytest.skip(reason)
