@@ -128,22 +128,12 @@ def test_the_notebooks_of_a_lab_are_written_when_every_check_says_right_and_not_
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("before", "after", "said"),
-    [
-        ("steps = 6", "steps = = 6", "the cell that begins with `steps = = 6` fails: SyntaxError: "),
-        (": ✔ right", ": ✘ not right yet", "exercise mean: with its solution the check says 'mean: ✘ not right yet';"),
-    ],
-)
-def test_a_lab_whose_solution_fails_or_is_not_right_is_named_and_nothing_is_written(
-    made_lab: Path, before: str, after: str, said: str
-) -> None:
+def test_a_lab_whose_solution_is_not_right_is_named_and_nothing_is_written(made_lab: Path) -> None:
     text = made_lab.read_text()
-    assert before in text
-    made_lab.write_text(text.replace(before, after, 1))
-    with pytest.raises(PlainError) as raised:
+    assert ": ✔ right" in text
+    made_lab.write_text(text.replace(": ✔ right", ": ✘ not right yet", 1))
+    with pytest.raises(PlainError, match="exercise mean: with its solution the check says 'mean: ✘ not right yet';"):
         lab_sources.regenerate(made_lab)
-    assert str(raised.value).startswith(str(made_lab)) and said in str(raised.value)
     for name in ("lab.ipynb", "solution.ipynb"):
         assert made_lab.with_name(name).read_text() == "as it was"
 
