@@ -39,10 +39,7 @@ RIGHT_SCRIPTS = [
     ("array", "1,2,4,8%1 → 0-3%1 <> =$SLURM_ARRAY_TASK_ID → =$((2 ** SLURM_ARRAY_TASK_ID))"),
     ("array", "%x-%A-%a → scaling/%A-%a <> --nodes=$nodes  → "),
     ("long", 'srun → srun --wait=0 <> saved "$@" → saved "${@}" <> status=0⏎ → set -euo pipefail⏎status=0⏎'),
-]
-RIGHT_SCRIPTS += [
     ("gpus", "export SRUN_CPUS_PER_TASK= → set -u⏎cores= <> srun --cpu-bind= → srun -c $cores --cpu-bind=verbose,"),
-    ("gpus",),
 ]
 WRONG_SCRIPTS = [
     ("batch", "#!/bin/bash → ⏎#!/bin/bash", 0, "What does the backslash in the example do?"),
@@ -70,17 +67,7 @@ WRONG_SCRIPTS = [
     ("array", "1,2,4,8%1 → 1-8%1", 0.75, "the array trains on 1, 2, 3, 4, 5, 6, … nodes"),
     ("array", "1,2,4,8%1 → 0-3%1 <> =$SLURM_ARRAY_TASK_ID → =$((2 ^ SLURM_ARRAY_TASK_ID))", 0, "^ compares bits"),
     ("array", "%x-%A-%a → logs/%x-%A-%a", 0.75, "without the folder logs the script does not begin."),
-    (
-        "array",
-        0.75,
-        "task 1 runs train.py as 8 tasks on 1",
-    ),
     ("array", "$SLURM_ARRAY_TASK_ID → $SLURM_ARRAY_TASK", 0, "`$nodes` is empty there."),
-    (
-        "array",
-        0.75,
-        "has the state CANCELLED, not FAILED.",
-    ),
     ("long", "=USR1@600 → =B:USR1@600", 0.75, "with B: only the script gets the signal."),
     ("long", "--open-mode=append → --open-mode=truncate", 0.75, "each attempt overwrites the log"),
     ("long", '"$@" || → "$@" | tee log ||', 0.75, "the script ends with 0. Whose status does it look at?"),

@@ -66,6 +66,7 @@ def report(notebooks: Path, parameters: dict[str, int], failed: str = "") -> Non
     course_map.REPORT.write_text(json.dumps({"parameters": parameters, "notebooks": rows}))
 
 
+@pytest.mark.slow
 def test_the_tables_are_those_of_the_run_and_the_rest_of_the_pages_stays(root: Path, course: Path) -> None:
     report(course / "notebooks", {})
     assert cli.main(["map"]) == 0

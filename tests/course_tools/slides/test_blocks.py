@@ -20,5 +20,5 @@ def test_sentences_end_where_a_reader_ends_them_and_a_slide_shows_a_conclusion_t
         "`f(). G` is 0.5.",
     ]
     assert blocks.sentences("**Step 1. Step 2.** They\nfollow.") == ["**Step 1. Step 2.**", "They follow."]
-    for shown in ("No. The ring has no centre.", "**The scope.** Variables are created inside it."):
+    for shown in ("No. The ring of ranks has no centre.", "**The scope.** Variables are created inside it."):
         assert blocks.conclusion(f"{shown} More.") == (shown, "More.")
