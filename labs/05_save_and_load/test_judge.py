@@ -1,20 +1,16 @@
 """Lab 05: orders of images, what checkpoints lack, which to use; resumed programs in a process of their own."""
 
-import random
-
 import numpy as np
 import pytest
 from lab_05 import given, judge
 from lab_05.broken_runs import LETTERS, drawn_runs, lettered_runs
-from lab_05.judge import LAB, first_difference, housekeeping, is_whole
-from lab_05.observe import defined_again
+from lab_05.judge import LAB, first_difference
 
 from course_tools.sandbox.cells import Cells
 from distlab.labs import registry
 from distlab.labs.by_programs import changed
 from tests.distlab.labs.judged_apart import assert_told_apart, judged_apart
-from tests.distlab.labs.known_wrong import SEEDS, assert_not_done, assert_right, assert_wrong_state, verdict_on
-from tests.distlab.labs.solutions import namespace_of
+from tests.distlab.labs.known_wrong import SEEDS, assert_right, assert_wrong_state, verdict_on
 
 # The images of a step ------------------------------------------------------------------------------------------------
 
@@ -25,54 +21,24 @@ def numbers_of(step, images, batch, seed):
     return order[place * batch : (place + 1) * batch]
 """
 ORDER = "np.random.default_rng([seed, epoch]).permutation(images)"
-GENERATOR = np.random.default_rng(0)
 WRONG_ORDERS = {
-    "goes on": ((ORDER, "GENERATOR.permutation(images)"), "when it is asked for a second time"),
     "in each step": (("[seed, epoch]", "[seed, step]"), "are in the same epoch, and both have image"),
     "same in each epoch": (("[seed, epoch]", "seed"), "must the order depend on besides the seed?"),
-    "same in two epochs": (("[seed, epoch]", "[seed, (epoch + 1) // 2]"), "must the order depend on besides the seed?"),
     "without the seed": (("[seed, epoch]", "epoch"), "give the same orders. Where does the seed come in?"),
     "cut first": (("(images)", "(images // batch * batch)"), "Are the images shuffled before or after the cut?"),
-    "shifted": ((ORDER, "np.roll(np.arange(images), epoch + seed)"), "The images stay in their order"),
     "last batch smaller": (("images // batch", "-(-images // batch)"), "whole numbers for each step"),
     "drawn": (("permutation(images)", "integers(0, images, images)"), "Are the images drawn, or shuffled?"),
-    "begins elsewhere": (
-        (ORDER, "np.roll(np.random.default_rng(seed).permutation(images), epoch)"),
-        "beginning elsewhere. What shuffles the images again in each epoch?",
-    ),
-    "backwards": (
-        (ORDER, "np.random.default_rng([seed, epoch // 2]).permutation(images)[:: -1 if epoch % 2 else 1]"),
-        "backwards. What shuffles the images again in each epoch?",
-    ),
-    "seed added": (
-        (ORDER, "(np.random.default_rng(epoch).permutation(images) + seed) % images"),
-        "with the same number added to each image. What should the seed decide?",
-    ),
-    "seed times epoch": (("[seed, epoch]", "(seed + 1) * epoch"), "What is computed from seed and epoch there?"),
-    "floats": (("(images)", "(images) * 1.0"), "which are not whole numbers"),
-    "in a row": (("(place + 1) * batch]", "(place + 1) * batch][None]"), "whole numbers for each step"),
-    "from 1": (("(images)", "(images) + 1"), "whole numbers for each step"),
 }
 
 
 @pytest.mark.parametrize("title", WRONG_ORDERS)
 def test_a_wrong_order_gets_its_hint(title):
     change, words = WRONG_ORDERS[title]
-    answer = changed(NUMBERS_OF, change, GENERATOR=GENERATOR)
+    answer = changed(NUMBERS_OF, change)
     for seed in SEEDS:
         verdict = verdict_on(LAB, "numbers_of", {"numbers_of": answer}, seed)
         assert_wrong_state(verdict)
         assert words in verdict.text and verdict.share == 0
-
-
-def test_batches_that_only_change_places_are_not_shuffled_images():
-    def numbers_of(step, images, batch, seed):
-        epoch, place = divmod(step, images // batch)
-        return np.arange(images)[batch * np.random.default_rng([seed, epoch]).permutation(images // batch)[place] :][
-            :batch
-        ]
-
-    assert "The batches change places" in verdict_on(LAB, "numbers_of", {"numbers_of": numbers_of}).text
 
 
 def by_another_generator(step, images, batch, seed):
@@ -82,20 +48,16 @@ def by_another_generator(step, images, batch, seed):
 
 
 def test_another_right_answer_gets_full_marks():
-    seed_plus_epoch = changed(NUMBERS_OF, ("[seed, epoch]", "seed + epoch"))
     for seed in SEEDS:
-        assert_right(verdict_on(LAB, "numbers_of", {"numbers_of": seed_plus_epoch}, seed))
         assert_right(verdict_on(LAB, "numbers_of", {"numbers_of": by_another_generator}, seed))
         assert_right(verdict_on(LAB, "lacks", {"lacks": by_the_spread_of_the_factors}, seed))
         assert_right(verdict_on(LAB, "housekeeping", {"housekeeping": by_going_back}, seed))
 
 
 IN_ITS_CELL = """
-import functools, os, random
+import functools
 import numpy as np
-generators, orders, begin = {}, {}, random.randrange(1000)
-np.random.seed(3)
-seeded = np.random.randint(1000)
+orders = {}
 
 def in_turn(seed, epoch, images):
     generator, made = orders.setdefault((seed, images), (np.random.default_rng(seed), []))
@@ -106,89 +68,25 @@ def in_turn(seed, epoch, images):
 @functools.lru_cache(None)
 def not_seeded(seed, epoch, images):
     return np.random.permutation(images)
-
-@functools.lru_cache(None)
-def by_first_asking(seed, epoch, images):
-    return generators.setdefault(seed, np.random.default_rng(seed)).permutation(images)
 """
-SEEDED = "np.random.default_rng([seed, epoch, {}]).permutation(images)"
-LOST_AT_RESTART = ["not_seeded(seed, epoch, images)", "by_first_asking(seed, epoch, images)"]
-LOST_AT_RESTART += [SEEDED.format(more) for more in ("abs(hash('text'))", "os.getpid()", "begin")]
-SAME_AFTER_RESTART = ["in_turn(seed, epoch, images)", SEEDED.format("hash((seed, 1)) % 99"), SEEDED.format("seeded")]
 
 
-def cells(*texts):
+@pytest.mark.parametrize(("order", "is_right"), [("in_turn", True), ("not_seeded", False)])
+def test_an_order_must_be_found_again_by_a_new_process(order, is_right):
     run = Cells(10_000)
-    for number, text in enumerate(texts):
-        assert run.run(text, f"of test {number}")["error"] is None
-    return run.namespace
-
-
-@pytest.mark.parametrize("order", [*LOST_AT_RESTART, *SAME_AFTER_RESTART])
-def test_an_order_must_be_found_again_by_a_new_process(order):
-    verdict = verdict_on(LAB, "numbers_of", cells(IN_ITS_CELL + NUMBERS_OF.replace(ORDER, order)))
-    assert verdict.is_right if order in SAME_AFTER_RESTART else "in a new process" in verdict.text, verdict
-
-
-def test_only_cells_of_functions_run_again_without_checks_and_random_numbers_go_on():
-    helper = "kept = []\ndef helper():\n    kept.append(1)\n    return len(kept)"
-    function = "def f():\n    data.append(1)\n    return helper(), len(data), random.random()\nchecks.append(lab)"
-    namespace = cells("import random\ndata, lab, checks = [], 5, []", helper, function)
-    assert namespace["f"]()[:2] == (1, 1)
-    random.seed(1)
-    expected = random.random()
-    random.seed(1)
-    with defined_again(namespace, "f") as again:
-        assert again()[:2] == (1, 2)
-    assert namespace["f"]() == (2, 3, expected) and namespace["checks"] == [5]
-
-
-def test_an_untouched_order_is_not_done():
-    assert_not_done(LAB, "numbers_of", namespace_of("05", solved=False))
-    assert_right(verdict_on(LAB, "numbers_of", namespace_of("05", solved=True)))
+    text = IN_ITS_CELL + NUMBERS_OF.replace(ORDER, f"{order}(seed, epoch, images)")
+    assert run.run(text, "of the test")["error"] is None
+    verdict = verdict_on(LAB, "numbers_of", run.namespace)
+    assert verdict.is_right if is_right else "in a new process" in verdict.text, verdict
 
 
 # What a checkpoint lacks ---------------------------------------------------------------------------------------------
 
 
-def lacks_by(is_one_factor, same_loss=lambda loss, known: abs(loss - known) < 1e-5 * known):
-    """`lacks` with other rules for changes that differ by one factor, and for losses that are equal."""
-
-    def lacks(straight, resumed):
-        part = first_difference(straight, resumed, same_loss)
-        factors = np.divide(resumed[0]["changes"], straight[0]["changes"])
-        return ("step count" if is_one_factor(factors) else "averages") if part in ("averages", "step count") else part
-
-    return lacks
-
-
-by_the_spread_of_the_factors = lacks_by(lambda factors: np.ptp(factors) < 0.001)
-RULES = {
-    "averages turn signs": lacks_by(lambda factors: (factors > 0).all()),
-    "factors within 30 %": lacks_by(lambda factors: np.ptp(factors) < 0.3 * abs(factors.mean())),
-    "factors within 5 %": lacks_by(lambda factors: np.ptp(factors) < 0.05 * abs(factors.mean())),
-    "factors with a small deviation": lacks_by(lambda factors: np.std(factors) < 0.05),
-    "the first two factors": lacks_by(lambda factors: np.isclose(factors[0], factors[1])),
-    "the last two factors": lacks_by(lambda factors: np.isclose(factors[-2], factors[-1])),
-    "losses within a tenth": lacks_by(lambda factors: np.ptp(factors) < 0.001, lambda loss, known: loss - known < 0.1),
-}
-"""They hold for many runs only."""
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("title", RULES)
-def test_a_rule_that_does_not_hold_for_all_runs_costs_one_part_with_any_seed(title):
-    for seed in SEEDS:
-        verdict = verdict_on(LAB, "lacks", {"lacks": RULES[title]}, seed)
-        assert verdict.share == 5 / 6, verdict
-
-
-def test_other_tolerances_for_rounding_are_right():
-    rule = lacks_by(
-        lambda factors: np.ptp(factors) < 0.01 * abs(factors).max(),
-        lambda loss, known: abs(loss - known) < 0.01 * known,
-    )
-    assert_right(verdict_on(LAB, "lacks", {"lacks": rule}))
+def by_the_spread_of_the_factors(straight, resumed):
+    part = first_difference(straight, resumed, lambda loss, known: abs(loss - known) < 1e-5 * known)
+    factors = np.divide(resumed[0]["changes"], straight[0]["changes"])
+    return ("step count" if np.ptp(factors) < 0.001 else "averages") if part in ("averages", "step count") else part
 
 
 def test_a_lost_step_count_changes_all_weights_by_the_factor_of_adam_and_lost_averages_by_the_same_amount():
@@ -223,58 +121,6 @@ def by_going_back(checkpoints, keep):
         if newest is not None and (not whole or kept > keep):
             to_delete.append(files["number"])
     return {"resume": newest, "delete": to_delete}
-
-
-def chosen(checkpoints, fits=is_whole):
-    return [files["number"] for files in checkpoints if fits(files)]
-
-
-def damaged(checkpoints):
-    return chosen(checkpoints, lambda files: not is_whole(files))
-
-
-def older(checkpoints):
-    newest = max(chosen(checkpoints), default=0)
-    return [files["number"] for files in checkpoints if files["number"] < newest]
-
-
-RESUMES = {
-    "is newer and whole too": lambda checkpoints: next(iter(chosen(checkpoints)), None),
-    "What does `restore` do at a first start?": lambda checkpoints: max(chosen(checkpoints), default=0),
-    "nothing is chosen": lambda checkpoints: max(chosen(checkpoints), default=0) or None,
-    "lacks a data file": lambda checkpoints: max(chosen(checkpoints, lambda files: files["index"]), default=None),
-    "has no index file": lambda checkpoints: max(chosen(checkpoints, lambda files: all(files["data"])), default=None),
-    "is not the number of a checkpoint": lambda checkpoints: 500 if chosen(checkpoints) else None,
-}
-DELETES = {
-    "in the middle of being written": lambda checkpoints, right: sorted({*right, *damaged(checkpoints)}),
-    "What may the newest one still become?": lambda checkpoints, right: (
-        right if chosen(checkpoints) else damaged(checkpoints)
-    ),
-    "who would ever use it?": lambda checkpoints, right: [number for number in right if number in chosen(checkpoints)],
-    "How many does `keep` allow?": lambda checkpoints, right: [
-        number for number in right if number in damaged(checkpoints)
-    ],
-    "one of the newest whole ones": lambda checkpoints, right: older(checkpoints),
-    "nothing is deleted": lambda checkpoints, right: [],
-    "is in the list twice": lambda checkpoints, right: 2 * right,
-    "should be a list of numbers": lambda checkpoints, right: 3,
-    "is not the number of a checkpoint": lambda checkpoints, right: ["ckpt-3"],
-}
-
-
-@pytest.mark.parametrize(
-    ("name", "words"), [*(("resume", words) for words in RESUMES), *(("delete", words) for words in DELETES)]
-)
-def test_a_wrong_choice_costs_its_half_and_is_named(name, words):
-    def answer(checkpoints, keep):
-        right = housekeeping(checkpoints, keep)
-        value = RESUMES[words](checkpoints) if name == "resume" else DELETES[words](checkpoints, right["delete"])
-        return right | {name: value}
-
-    for seed in SEEDS:
-        verdict = verdict_on(LAB, "housekeeping", {"housekeeping": answer}, seed)
-        assert verdict.share == 0.5 and f"{name}: wrong: with whole ones" in verdict.text and words in verdict.text
 
 
 @pytest.mark.slow

@@ -13,14 +13,6 @@ from distlab.simulate import Network, World
 from tests.distlab.labs.known_wrong import SEEDS, assert_right, verdict_on
 
 
-def by_counting(events):
-    return np.array([sum(event == "updates" for _, event in since) for since in judge.between(events)], float)
-
-
-def nobody_far_behind(finished, worker, lead):
-    return all(finished[worker] <= peer + lead for peer in finished)
-
-
 def by_sums(seconds, lead):
     each = 1 / np.array(seconds)
     values = sum(2 * lead + 1 for _ in seconds[1:]), each.sum(), each.min() * len(each)
@@ -68,8 +60,6 @@ def image_by_image(shares, seconds):
 @pytest.mark.parametrize(
     ("name", "answer"),
     [
-        ("staleness", by_counting),
-        ("may_begin", nobody_far_behind),
         ("limits", by_sums),
         ("choose", step_by_step),
         ("next_shares", image_by_image),
@@ -78,40 +68,6 @@ def image_by_image(shares, seconds):
 def test_another_right_answer_gets_full_marks(name, answer):
     for seed in SEEDS:
         assert_right(verdict_on(LAB, name, {name: answer}, seed))
-
-
-def to_whom_ends_first_now(shares, seconds):
-    return moved(shares, seconds, lambda new, per_image, worker: new[worker] * per_image[worker], is_no_help)
-
-
-def until_the_last_end_does_not_fall(shares, seconds):
-    def stops(new, per_image, slowest, first):
-        after = [count + (worker == first) - (worker == slowest) for worker, count in enumerate(new)]
-        last_ends = [max(np.multiply(some, per_image)) for some in (new, after)]
-        return last_ends[1] >= last_ends[0]
-
-    return moved(shares, seconds, with_one_more, stops)
-
-
-def rounded_and_the_sum_repaired(shares, seconds):
-    speeds, per_image = np.array(shares) / seconds, np.array(seconds) / shares
-    new = np.maximum(np.round(speeds / speeds.sum() * sum(shares)), 1).astype(int)
-    while new.sum() < sum(shares):
-        new[np.argmin((new + 1) * per_image)] += 1
-    while new.sum() > sum(shares):
-        new[np.argmax(np.where(new > 1, new * per_image, 0))] -= 1
-    return new
-
-
-@pytest.mark.parametrize(
-    "answer", [to_whom_ends_first_now, until_the_last_end_does_not_fall, rounded_and_the_sum_repaired]
-)
-def test_shares_that_three_workers_show_to_be_wrong_are_rejected(answer):
-    def next_shares(shares, seconds):  # chance makes it wrong or right for more workers
-        return answer(shares, seconds) if len(shares) <= 3 else judge.next_shares(shares, seconds)
-
-    for seed in SEEDS:
-        assert verdict_on(LAB, "next_shares", {"next_shares": next_shares}, seed).share == pytest.approx(2 / 3)
 
 
 def test_the_staleness_is_that_of_the_virtual_parameter_server():
@@ -190,21 +146,3 @@ def test_no_shares_are_better_than_those_of_the_scheduler():
     step = judge.OfPart(judge.LATER, [3, 4, 5], [0.6, 0.5, 2.0])
     best = min(judge.last_end(step, some) for some in product(range(1, 12), repeat=3) if sum(some) == 12)
     assert judge.last_end(step, judge.next_shares(*step)) == pytest.approx(best)
-
-
-def test_the_rates_of_the_example_are_those_by_hand():
-    rates = judge.choose(*judge.TWO_STEPS)
-    assert rates["synchronous"] == pytest.approx(6 / (0.4 + 0.06 + 0.3 + 0.06))
-    assert rates["backup workers"] == pytest.approx(4 / (0.2 + 0.06 + 0.15 + 0.06))
-    assert rates["asynchronous"] == pytest.approx(2 / 0.4 + 2 / 0.32 + 2 / 0.55)
-
-
-def test_the_targets_end_with_what_a_calculation_by_hand_gives():
-    last = {exercise.name: LAB.target(exercise.name).splitlines()[-1].strip() for exercise in LAB}
-    assert last == {
-        "staleness": "[0, 0, 2, 2]",
-        "may_begin": "False",
-        "limits": "with the bound           4",
-        "choose": "choice             asynchronous",
-        "next_shares": "[7, 3, 2]",
-    }

@@ -1,11 +1,8 @@
 """Lab 09: every card of the puzzle matters, and the fake does what Horovod does."""
 
-import inspect
 import json
 import subprocess
 import sys
-import threading
-from argparse import Namespace
 from pathlib import Path
 
 import pytest
@@ -22,10 +19,10 @@ SECONDS = 900
 needs_horovod = pytest.mark.skipif(launch.horovod_problem() is not None, reason=str(launch.horovod_problem()))
 
 
-@pytest.mark.parametrize("card", given.CARDS)
-def test_every_card_is_needed_or_spoils_the_layout(card: str):
-    layout = without(card) if card in PROGRAM else [*PROGRAM[:2], card, *PROGRAM[2:]]
-    assert not verdict_on(LAB, "program", {"program": layout}).is_right
+def test_every_card_is_needed_or_spoils_the_layout():
+    for card in given.CARDS:
+        layout = without(card) if card in PROGRAM else [*PROGRAM[:2], card, *PROGRAM[2:]]
+        assert not verdict_on(LAB, "program", {"program": layout}).is_right, card
 
 
 EARLY = ("init", "pin by local rank")
@@ -44,64 +41,15 @@ def test_a_step_may_have_several_right_places(layout):
     assert_right(verdict_on(LAB, "program", {"program": layout}))
 
 
-def images_of_a_step(options: Namespace) -> int:
-    return options.batch * hvd.size()
-
-
-def steps_per_epoch(options: Namespace) -> int:
-    return options.images // images_of_a_step(options)
-
-
-def begin(options: Namespace, state: object): ...
-
-
-def test_the_student_s_functions_are_written_after_those_that_they_call(tmp_path: Path):
-    given.write(globals(), tmp_path / "steps.py")
-    functions = (tmp_path / "steps.py").read_text().removeprefix(given.HEAD)
-    assert functions == "\n\n".join(map(inspect.getsource, (images_of_a_step, steps_per_epoch)))
-
-
-def test_ranks_know_their_places_on_two_hosts():
-    outcomes = run_ranks(FakeJob(6, 3), lambda: (hvd.rank(), hvd.local_rank(), hvd.cross_rank(), hvd.size()))
-    assert [outcome.value for outcome in outcomes] == [(rank, rank % 3, rank // 3, 6) for rank in range(6)]
-
-
-def test_before_init_a_rank_knows_nothing():
-    (outcome,) = run_ranks(FakeJob(1, 1), hvd.rank, initialised=False)
-    assert outcome.error == ("ValueError", "Horovod has not been initialized; use hvd.init().")
-
-
-def test_an_object_comes_from_the_root_to_all():
-    assert [outcome.value for outcome in run_ranks(FakeJob(4, 2), lambda: hvd.broadcast_object(hvd.rank() * 7, 2))] == [
-        14
-    ] * 4
-    assert [outcome.value for outcome in run_ranks(FakeJob(3, 3), lambda: hvd.allgather_object(hvd.rank()))] == [
-        [0, 1, 2]
-    ] * 3
-
-
 def test_a_rank_that_would_wait_for_ever_is_told_for_whom():
     outcomes = run_ranks(FakeJob(3, 3), lambda: hvd.rank() == 0 and hvd.allgather_object(0))
     assert outcomes[0].error == ("Stalled", "rank 0 waits in allgather_object for ranks 1, 2, which never come")
     assert [outcome.error for outcome in outcomes[1:]] == [None, None]
 
 
-def test_ranks_in_different_calls_are_told_so():
-    outcomes = run_ranks(FakeJob(2, 2), lambda: hvd.broadcast_object(0, root_rank=hvd.rank()))
-    assert all(outcome.error[0] == "Stalled" and "different calls" in outcome.error[1] for outcome in outcomes)
-
-
 def test_a_rank_that_fails_ends_those_that_wait():
     outcomes = run_ranks(FakeJob(2, 2), lambda: hvd.allgather_object(0) if hvd.rank() else 1 / 0)
     assert [outcome.error[0] for outcome in outcomes] == ["ZeroDivisionError", "Abandoned"]
-
-
-@pytest.mark.slow
-def test_a_rank_that_never_ends_is_left_after_its_time():
-    done = threading.Event()
-    (outcome,) = run_ranks(FakeJob(1, 1, seconds=0.1), lambda: done.wait(20))
-    done.set()
-    assert outcome.error[0] == "TimeoutError"
 
 
 @pytest.mark.slow
@@ -161,17 +109,12 @@ def test_the_fake_computes_what_horovod_does(tmp_path: Path):
 
 @pytest.mark.slow
 @needs_horovod
-@pytest.mark.parametrize(("broken", "said"), [(None, "forgotten: nothing"), ("begin", "forgotten: broadcast")])
-def test_the_lab_s_functions_run_on_two_ranks_of_horovod(tmp_path: Path, broken: str | None, said: str):
+def test_the_lab_s_functions_run_on_two_ranks_of_horovod(tmp_path: Path):
     source = Path(__file__).parents[0] / "lab.py"
     solved = lab_sources.solved(lab_sources.convert(source))
     cells = [cell.source for name, cell in lab_cells.answer_cells(solved.cells) if name != "program"]
-    text = "\n".join(cells)
-    if broken:
-        text = text.replace("    hvd.broadcast_variables(", "    list(")
-        text = text.replace(", root_rank=0)", ")")
     file = tmp_path / "steps.py"
-    file.write_text(given.HEAD + text)
+    file.write_text(given.HEAD + "\n".join(cells))
     command = [sys.executable, str(programs.FOLDER / "09_horovod/two_ranks.py"), str(file)]
     run = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, check=True)
-    assert said in run.stdout and "2 ranks took 20 steps" in run.stdout, run.stdout
+    assert "forgotten: nothing" in run.stdout and "2 ranks took 20 steps" in run.stdout, run.stdout

@@ -1,50 +1,12 @@
 """Lab 13: other right answers, and the judge's own numbers against logs, formulas and calculations by hand."""
 
-from collections import Counter
-
 import numpy as np
 import pytest
-from lab_13 import diagnosis, given, jobs, judge
+from lab_13 import diagnosis, jobs, judge
 from lab_13.disturbed_runs import elapsed, expected_seconds, simulated
 from lab_13.judge import LAB
 
 from tests.distlab.labs.known_wrong import SEEDS, assert_right, verdict_on
-
-
-def by_counting(log):
-    """One sign after the other; numbers of other types are right, too."""
-    events, done = Counter(entry["event"] for entry in log), {}
-    for entry in diagnosis.of(log, "step"):
-        done[entry["worker"]] = max(done.get(entry["worker"], 0), entry["step"])
-    first = diagnosis.before_the_second_start(log)
-    if not done:
-        listens = diagnosis.of(log, "listens")
-        illness, step = jobs.NEVER_COMES, 0
-        worker = next(entry["worker"] for entry in listens if entry["address"] not in log[0]["addresses"])
-    elif events["cluster"] == 2:
-        saves, exits = diagnosis.of(first, "saved"), diagnosis.of(first, "exit")
-        newest = max([0, *(entry["step"] for entry in saves if entry["sealed"])])
-        if diagnosis.of(log, "restored")[0]["step"] != newest:
-            illness, worker, step = jobs.HALF_WRITTEN, 0, saves[-1]["step"]
-        else:
-            illness, worker, step = jobs.KILLED, exits[0]["worker"], diagnosis.of(first, "step")[-1]["step"]
-    elif not events["exit"]:
-        slow = [entry for entry in diagnosis.of(log, "step") if entry["computing"] > 0.004 * entry["images"]]
-        illness, worker = jobs.STRAGGLER, Counter(entry["worker"] for entry in slow).most_common(1)[0][0]
-        steps = {entry["step"] for entry in slow if entry["worker"] == worker}
-        step = 1 + max(set(range(done[worker] + 1)) - steps)
-    else:
-        worker, code = diagnosis.of(log, "exit")[0]["worker"], diagnosis.of(log, "exit")[0]["code"]
-        illness = jobs.COME_AND_GO if events["size"] else jobs.KILLED if code == -9 else jobs.NOTICE
-        step = done[worker]
-    return {"step": float(step), "worker": np.int64(worker), "illness": illness}
-
-
-def by_the_last_step(log, illness, worker, step):
-    if illness != jobs.STRAGGLER:
-        return float(judge.cure(log, illness, worker, step))
-    speeds = {entry["worker"]: 1 / entry["computing"] for entry in diagnosis.of(log, "step")}
-    return speeds[worker] / sum(speeds.values())
 
 
 def lost_twice_the_saves(workers, days, save, step):
@@ -85,8 +47,6 @@ def by_a_loop(intervals, work, save, restart, runs):
 @pytest.mark.parametrize(
     ("name", "answer"),
     [
-        ("diagnose", by_counting),
-        ("cure", by_the_last_step),
         ("plan", lost_twice_the_saves),
         ("elapsed", half_second_by_half_second),
         ("compare", by_a_loop),
@@ -116,24 +76,6 @@ def test_a_healthy_worker_can_be_slow_in_exactly_the_last_two_steps(variant, who
         assert other != job.worker and slow[-2:] == sorted(times)[-2:] and slow[-2] - 1 not in slow
 
 
-def test_the_words_do_not_give_the_illness_away_and_every_event_has_its_line():
-    for letter, log in given.LOGS.items():
-        shown = given.described(letter)
-        assert not any(illness in shown for illness in given.ILLNESSES)
-        others = [event for event in log if event["event"] != "step"]
-        assert len(shown.splitlines()) == 1 + len(others) + shown.count("images, ms")
-
-
-def test_the_first_hidden_log_that_is_not_right_is_shown():
-    def diagnose(log):
-        true = diagnosis.diagnose(log)
-        is_other = true["illness"] == jobs.COME_AND_GO and log not in given.LOGS.values()
-        return true | ({"worker": len(log[0]["addresses"]) - 1} if is_other else {})
-
-    text = verdict_on(LAB, "diagnose", {"diagnose": diagnose}, 7).text
-    assert "Another log like that of job E:\n" in text and "launcher  cluster" in text
-
-
 def test_the_simulated_mean_is_that_of_the_closed_formula():
     work, interval, save, restart, between = 10_000.0, 400.0, 40.0, 150.0, 2_000.0
     faults = np.cumsum(np.random.default_rng(5).exponential(between, (3000, 60)), axis=1)
@@ -155,16 +97,9 @@ def test_youngs_interval_is_the_best_candidate_only_where_faults_come_at_random(
     ("run", "seconds"),
     [
         ((40, 10, 2, 5, [11, 30]), 35 + 10 + 2 + 10 + 2 + 10),  # all is lost, again from 16 s, saved at 28 s, 2 s lost
-        ((40, 10, 2, 5, [100]), 46),
         ((10, 10, 2, 5, []), 10),
-        ((5, 10, 2, 5, []), 5),
         ((40, 10, 2, 5, [11, 13, 17]), 22 + 46),
     ],
 )
 def test_hand_examples_of_the_simulation(run, seconds):
     assert elapsed(*run) == simulated(judge.Rules(), *run) == seconds
-
-
-@pytest.mark.parametrize(("name", "numbers"), [("plan", ["17280", "1018.23", "509", "0.0589256"]), ("elapsed", ["69"])])
-def test_the_targets_show_the_numbers(name, numbers):
-    assert [line.split()[-1] for line in LAB.target(name).splitlines()[1:]] == numbers

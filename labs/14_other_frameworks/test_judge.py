@@ -2,9 +2,6 @@
 
 import json
 import subprocess
-import threading
-import time
-from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
@@ -17,8 +14,6 @@ from lab_14.observe import PER_HOST, PUZZLE_RANKS
 from lab_14.puzzle import PROGRAM, put, without
 
 from distlab import frameworks, programs
-from distlab.labs import fake_job
-from distlab.labs.answer import OwnAnswer
 from distlab.labs.fake_job import FakeJob, run_ranks
 from tests.distlab.labs.known_wrong import SEEDS, assert_right, verdict_on
 
@@ -26,12 +21,6 @@ PROGRAMS = programs.FOLDER / "14_other_frameworks"
 SECONDS = 900
 problem = frameworks.problem("torch")
 needs_pytorch = pytest.mark.skipif(problem is not None, reason=str(problem))
-
-
-def an_array(images, ranks, rank, epoch, seed, drop_last):
-    order = np.random.default_rng(epoch + seed).permutation(images)
-    count = int(np.floor(images / ranks) if drop_last else np.ceil(images / ranks))
-    return np.resize(order, count * ranks).reshape(count, ranks)[:, rank]
 
 
 def a_generator(images, ranks, rank, epoch, seed, drop_last):
@@ -53,11 +42,6 @@ def by_signs(log, images):
     return "no shuffling" if log[0][1][:3] == [0, len(log), 2 * len(log)] else "no set_epoch"
 
 
-def in_float32(counts, rank):
-    ranks, own, together = (np.float32(number) for number in (len(counts), counts[rank], sum(counts)))
-    return {"weight": 1 / (ranks * own), "factor": ranks * own / together}
-
-
 def by_pytorch_s_flag(model, optimizer, batches):
     model.train()
     model.zero_grad()
@@ -67,27 +51,14 @@ def by_pytorch_s_flag(model, optimizer, batches):
     optimizer.step()
 
 
-def network_for_the_first(model, optimizer, batches):
-    optimizer.zero_grad(set_to_none=True)
-    for place, (images, labels) in enumerate(batches, start=1):
-        called = model if place == len(batches) else model.module
-        (cross_entropy(called(images), labels) * (1 / len(batches))).backward()
-    optimizer.step()
-    optimizer.zero_grad()
-
-
 @pytest.mark.parametrize(
     ("name", "answer"),
     [
         ("program", put("init", "read options")),
         ("program", put("wrap", "optimizer")),
-        ("program", np.array(put("rate by size", "network"))),
-        ("samples", an_array),
         ("samples", a_generator),
         ("diagnose", by_signs),
-        ("uneven", in_float32),
         ("accumulate", by_pytorch_s_flag),
-        ("accumulate", network_for_the_first),
     ],
 )
 def test_another_right_answer_gets_full_marks(name, answer):
@@ -137,53 +108,6 @@ def test_a_program_is_right_exactly_where_it_trains_as_one_process(card):
         assert [verdict.is_right for verdict in verdicts] == [trains_as_one_process(tuple(own)) for own in moved(card)]
         assert not verdict_on(LAB, "program", {"program": without(card)}).is_right
     assert any(verdict.is_right for verdict in verdicts) == (card in PROGRAM)
-
-
-@pytest.mark.parametrize("letter", given.LOGS)
-def test_every_fault_has_one_of_the_logs_and_shows_in_it(letter):
-    faults = [sampler.diagnose([*map(list, log)], given.IMAGES) for log in given.LOGS.values()]
-    assert sorted(faults) == sorted(given.FAULTS)
-    assert by_signs(given.LOGS[letter], given.IMAGES) == faults[list(given.LOGS).index(letter)]
-
-
-@pytest.mark.parametrize(
-    ("program", "words"),
-    [
-        (lambda model, optimizer, batches: optimizer.param_groups, "the fake has no `optimizer.param_groups`"),
-        (lambda model, optimizer, batches: cross_entropy(batches[0][1], model(batches[0][0])), "takes first what"),
-        (lambda model, optimizer, batches: {}["no batch"], "rank 0 raises KeyError in line "),
-        (
-            lambda model, optimizer, batches: model.process.number or judge.accumulate(model, optimizer, batches),
-            "it hangs: rank 0 waits in backward for ranks 1, 2, which never come.",
-        ),
-    ],
-)
-def test_an_error_of_a_rank_is_said(program, words):
-    assert words in verdict_on(LAB, "accumulate", {"accumulate": program}).text
-
-
-def test_the_targets_show_the_numbers():
-    shares = [json.loads(line.partition(")  ")[2]) for line in LAB.target("samples").splitlines()]
-    assert sorted({image for share in shares for image in share}) == list(range(7)) and sum(map(len, shares)) == 9
-    assert '"weight": 0.25, "factor": 0.666667' in LAB.target("uneven")
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("can_be_stopped", [True, False])
-def test_a_rank_that_never_ends_is_said(can_be_stopped):
-    over = threading.Event()
-
-    def spins(model, optimizer, batches):
-        while not over.is_set():
-            with suppress(*([] if can_be_stopped else [BaseException])):
-                time.sleep(0.01)
-
-    try:
-        text = LAB["accumulate"].verdict(OwnAnswer({"accumulate": spins}, 60.0), seed=0).text
-    finally:
-        over.set()
-    assert "Which loop has no end?" in text and ("restart the kernel" in text) != can_be_stopped
-    assert not can_be_stopped or fake_job.ranks_left() == 0
 
 
 # What PyTorch itself does --------------------------------------------------------------------------------------------

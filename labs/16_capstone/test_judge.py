@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from lab_16 import given, judge, training
+from lab_16 import given, training
 from lab_16.judge import LAB, NAMES
 
 from distlab import launch
@@ -93,22 +93,6 @@ def test_another_right_answer_gets_full_marks(name, answer):
         assert_right(verdict_on(LAB, name, {name: answer}, seed))
 
 
-def test_the_fewest_texts_are_recognised_also_where_a_rank_has_none():
-    def predict(ranks, batch, *more):
-        return judge.PREDICT_JUDGE.right(ranks, batch - batch % ranks, *more)
-
-    assert "the rank with the fewest texts" in verdict_on(LAB, "predict", {"predict": predict}).text
-
-
-def test_the_examples_are_those_of_the_text():
-    shares = judge.PROFILE_JUDGE.right(given.TIMELINE)
-    assert [shares[name] for name in NAMES] == pytest.approx([0.1, 0.7, 0.15])
-    assert LAB.target("throughput").splitlines()[1:] == [
-        "    1: texts/s 1000, speed-up 1, efficiency 1",
-        "    4: texts/s 2500, speed-up 2.5, efficiency 0.625",
-    ]
-
-
 # Job scripts ---------------------------------------------------------------------------------------------------------
 
 
@@ -137,49 +121,28 @@ RIGHT_SCRIPTS = [
     "--time=<limit> → -t <m> <> --cpus-per-task=<c> python → -c ${SLURM_CPUS_PER_TASK:-1} python3 -u",
     "--nodes=<n> → --nodes=<n>-<n> <> srun --mpi=pmix --kill-on-bad-exit=1 --cpus-per-task → SRUN_CPUS_PER_TASK"
     " <> =<c> python → =<c> srun python",
-    "set -euo → cores=<c>⏎set -euo <> =<c> python → =$cores python",
     "srun → if ! srun <> train.py → train.py; then exit 1; fi",
-    "srun → srun --ntasks=1 hostname⏎srun",
     "srun → for run in 1 2 3; do⏎  srun <> train.py → train.py && exit 0⏎  sleep 60⏎done⏎exit 1",
-    "srun → until srun <> train.py → train.py; do sleep 60; done",
-    "bash⏎ → bash -e⏎ <> without set -euo",
     "without set -euo <> train.py⏎ → train.py⏎status=$?⏎echo done⏎exit $status⏎",
-    "without set -euo <> train.py⏎ → train.py || exit 1⏎echo done⏎",
     "train.py → train.py | tee log",
-    "without set -euo <> srun → if [ -f train.py ]; then⏎srun <> python train.py⏎ → python train.py⏎fi⏎",
     "train.py⏎ → train.py &⏎wait $!⏎",
-    "python train.py → bash -c 'python train.py --epochs 3'",
 ]
 LOST = "the script goes on and ends as its last command does."
 WRONG_SCRIPTS = [
-    ("srun → srun <> train.py⏎ → train.py || true⏎", LOST),
     ("train.py⏎ → train.py || echo failed⏎", LOST),
     ("train.py⏎ → train.py &⏎wait⏎", "a plain `wait` ends with 0 all the same."),
-    ("without set -euo <> train.py⏎ → train.py; exit 0⏎", LOST),
-    ("without set -euo <> train.py⏎ → train.py⏎echo $?⏎exit $?⏎", LOST),
     ("without set -euo <> train.py⏎ → train.py⏎if [ $? -ne 0 ]; then echo failed; fi⏎", LOST),
-    ("srun → if srun <> train.py⏎ → train.py; then echo ok; fi⏎", LOST),
-    ("srun → ! srun", LOST),
-    ("srun → ( srun <> train.py⏎ → train.py ) || :⏎", LOST),
-    ("srun → trap 'exit 0' EXIT⏎srun", LOST),
-    ("srun → set +e⏎srun <> train.py⏎ → train.py⏎echo done⏎", LOST),
-    ("without set -euo <> train.py⏎ → train.py⏎set -e⏎echo done⏎", LOST),
     ("without set -euo <> train.py → train.py | tee log", "the pipe ends as its last command does."),
-    ("train.py⏎ → train.py &⏎", "srun runs in the background, and the script ends at once"),
     ("#SBATCH --nodes → #SBATCH --array=1-2⏎#SBATCH --nodes", "--array=1-2 makes an array of it"),
-    ("--nodes=<n> → --nodes=1", "--nodes=1 is asked for"),
     ("-per-node=<t> → -per-node=<nt>", "this many tasks are needed on all nodes together."),
     ("--ntasks-per-node=<t> → --ntasks=<nt>", "unevenly over"),
     ("without #SBATCH --cpus", "nothing says how many cores a task gets"),
     (" --cpus-per-task=<c> python →  python", "srun does not take the cores over from sbatch."),
     ("without --time", "there is no time limit."),
     ("<limit> → 0:<m>", "Slurm takes the last number of"),
-    ("<limit> → <s>", "In which unit is a single number?"),
-    ("without srun", "nothing starts the ranks"),
     ("train.py⏎ → train.py⏎srun --cpus-per-task=<c> python train.py⏎", "the program is started 2 times."),
 ]
 REFUSED = [
-    ("<limit> → <delta>", "Invalid directive found in batch script: day,"),
     ("--nodes=<n> → --nodes={nodes}", "Which letter before the quotes lets Python fill in the value?"),
     ("#!/bin/bash⏎ → ", "This does not look like a batch script."),
 ]
@@ -206,15 +169,7 @@ def test_a_wrong_script_gets_its_hint(changes, words, share):
 
 WRONG_REPORTS = [
     ("limits", "I tested at most 4 ranks.", 5, "it has 6 words; 25 are the least"),
-    ("profile", 3 * REPORT["profile"] + REPORT["job"], 5, "The page has room for 120"),
     ("limits", REPORT["limits"].translate(dict.fromkeys(map(ord, "0123456789"))), 5, "it has no number in digits."),
-    (
-        "equality",
-        "They are equal up to the last digits of float32 numbers. " * 2
-        + "So said all who saw it on one host, and on more of them too.",
-        5,
-        "it has no number in digits.",
-    ),
     ("prediction", "1 rank and 64 ranks " * 10, 5, "it says the same words again and again."),
     ("throughput", REPORT["profile"], 4, "another part has the same sentences."),
 ]
@@ -253,12 +208,3 @@ def test_a_right_program_trains_on_three_real_ranks_as_one_process_does(tmp_path
     assert float(line.split()[-3]) < 1e-6, line
     by_ranks = json.loads(steps.removeprefix("measured = {3: ").removesuffix("}").replace("(", "[").replace(")", "]"))
     assert [texts for texts, _ in by_ranks] == 2 * [60, 60, 10]
-
-
-@pytest.mark.slow
-def test_ranks_that_fail_are_named_and_the_status_is_1(tmp_path):
-    (tmp_path / "train.py").write_text("def train(options):\n    raise ValueError('mine')\n")
-    command = [sys.executable, FOLDER / "real_ranks.py", "train.py", "--ranks", "1", "--texts", "60", "--batch", "60"]
-    run = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=SECONDS, check=False)
-    assert run.returncode == 1 and "Traceback" not in run.stderr
-    assert run.stdout.startswith("The ranks did not come to an end: ") and "ValueError: mine" in run.stdout

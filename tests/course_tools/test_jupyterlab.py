@@ -1,32 +1,31 @@
-"""The course in JupyterLab as `make lab` opens it, in a browser: figures, sliders, answers to a lab, and its quiz."""
+"""The course in JupyterLab as `make lab` opens it, in a browser: what students see, a player, answers to a lab."""
 
+import json
 import os
 import re
 import shutil
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator
+import urllib.request
+from collections.abc import Iterator
 from pathlib import Path
 
 import matplotlib
 import nbformat
+import psutil
 import pytest
-from playwright.sync_api import Browser, expect, sync_playwright
+from playwright.sync_api import Browser, Locator, Page, expect
 
+from course_tools import jupyterlab_server
 from distlab.runtime import processes
-from tests.course_tools.lab_window import SELECTED, LabWindow
 
-CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium, chromium-browser or google-chrome on PATH"),
-]
+pytestmark = pytest.mark.slow
 COURSE = Path(__file__).parents[2]
-WHY, RING = "notebooks/01_why_distribute.ipynb", "notebooks/06_collectives_and_ring_all_reduce.ipynb"
+RING = "notebooks/06_collectives_and_ring_all_reduce.ipynb"
 LAB = "labs/06_collectives_and_ring_all_reduce/lab.ipynb"
 START = "notebooks/00_start_here.ipynb"
-PARTS = ("docs/*.md", "figures/*.svg", START, WHY, RING, "notebooks/programs/06_*/*", "labs/06_*/*")
+PARTS = ("docs/*.md", "figures/*.svg", START, RING, "notebooks/programs/06_*/*", "labs/06_*/*")
 NEXT_CHUNK = """async def reduce_scatter(rank, array):
     chunks = np.array_split(array.copy(), rank.size)
     right, left = (rank.index + 1) % rank.size, (rank.index - 1) % rank.size
@@ -39,24 +38,79 @@ WITHOUT_SIZE = """(pictures) => pictures.filter((picture) => {
   const box = picture.getBoundingClientRect();
   return Math.min(box.width, box.height) < 20 || picture.naturalWidth === 0;
 }).map((picture) => picture.outerHTML.slice(0, 200))"""
-# As a browser reports a key that is held down: no redraw can come between the presses.
-PRESS_FAST = """(handle, times) => {
-  for (let press = 0; press < times; press++) {
-    handle.dispatchEvent(new KeyboardEvent("keydown", { key: "ArrowRight", bubbles: true, cancelable: true }));
-  }
-}"""
-COUNT_REDRAWS = """(picture) => {
-  window.redraws = 0;
-  new MutationObserver(() => { window.redraws += 1; }).observe(picture, { childList: true, subtree: true });
-}"""
 
 
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        yield chromium
-        chromium.close()
+Server = tuple[str, psutil.Process]
+SECONDS = 300
+expect.set_options(timeout=1000 * SECONDS)
+# Cells that are out of sight are added while the browser is idle.
+READY = """(cells) => document.querySelectorAll(".jp-Notebook .jp-Cell").length === cells
+  && document.querySelector(".jp-Notebook-ExecutionIndicator")?.dataset.status === "idle"
+  && document.querySelector(".jp-KernelName")?.textContent.includes("Python")"""
+PROMPT = re.compile(r"^\[\d+\]:$")
+SELECTED = re.compile(r"\bjp-mod-selected\b")
+
+
+class LabWindow:
+    """JupyterLab's window with one notebook.
+
+    page: the browser's page.  file: the notebook in the working copy.
+    """
+
+    def __init__(self, browser: Browser, address: str, copy: Path, name: str) -> None:
+        """Opens `name` of the working copy `copy`, and waits for its cells and its kernel.
+
+        address: of the server, with its token.
+        """
+        self.file = copy / name
+        self.page: Page = browser.new_context(viewport={"width": 1280, "height": 800}).new_page()
+        self.page.set_default_timeout(1000 * SECONDS)
+        root, _, token = address.partition("/lab")
+        self.page.goto(f"{root}/lab/tree/{name}?{token.partition('?')[2]}&reset")
+        self.page.wait_for_function(READY, arg=len(nbformat.read(self.file, as_version=4).cells))
+
+    def cell(self, text: str) -> Locator:
+        """The code cell that holds this text."""
+        return self.page.locator(".jp-CodeCell").filter(has=self.page.locator(".jp-InputArea-editor", has_text=text))
+
+    def choose(self, menu: str, command: str) -> None:
+        """Choose a command from a menu."""
+        self.page.locator(".lm-MenuBar-item", has_text=menu).click()
+        self.page.locator(f'.lm-Menu-item[data-command="{command}"]').click()
+        expect(self.page.locator(".lm-Menu")).to_have_count(0)
+
+    def select(self, cell: Locator) -> None:
+        """Select a code cell, without putting the cursor into it."""
+        cell.locator(".jp-InputPrompt").click()
+        expect(cell).to_have_class(SELECTED)
+
+    def write(self, cell: Locator, code: str) -> None:
+        """Replace the code of a cell."""
+        cell.locator(".cm-content").click()
+        self.page.keyboard.press("Control+A")
+        self.page.keyboard.insert_text(code)
+
+    def run(self, cell: Locator) -> str:
+        """Run a code cell whose prompt is empty or from this kernel; returns what it printed."""
+        self.select(cell)
+        prompt = cell.locator(".jp-InputPrompt")
+        before = prompt.inner_text()
+        self.page.keyboard.press("Control+Enter")
+        expect(prompt).not_to_have_text(before)
+        expect(prompt).to_have_text(PROMPT)
+        return "\n".join(cell.locator(".jp-OutputArea-output").all_inner_texts())
+
+    def run_cells(self, command: str, last: Locator) -> None:
+        """Clear all outputs, choose a command of the menu "Run", and wait until the cell `last` has run."""
+        self.choose("Edit", "editmenu:clear-all")
+        expect(last.locator(".jp-InputPrompt")).to_have_text("[ ]:")
+        self.choose("Run", command)
+        expect(last.locator(".jp-InputPrompt")).to_have_text(PROMPT)
+
+    def save(self) -> None:
+        """Save the notebook, and wait until it is saved."""
+        self.page.keyboard.press("Control+S")
+        expect(self.page.locator(".lm-TabBar-tab.jp-mod-dirty")).to_have_count(0)
 
 
 @pytest.fixture(scope="module")
@@ -72,10 +126,16 @@ def course(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def address(course: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """Where `distlab lab` listens, with its token."""
+def server(course: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """Where `distlab lab` listens, with its token, and its process; Jupyter is set up for another course, too."""
     home = tmp_path_factory.mktemp("home")
+    settings = home / ".jupyter"
+    settings.mkdir()
+    (settings / "jupyter_server_config.json").write_text('{"IdentityProvider": {"hashed_password": "argon2:another"}}')
+    (settings / "jupyter_lab_config.py").write_text("c.ServerApp.base_url = '/elsewhere'\n")
     variables = os.environ | {"HOME": str(home), "BROWSER": "true", "MPLCONFIGDIR": matplotlib.get_configdir()}
+    variables |= {"JUPYTER_CONFIG_PATH": str(settings), "MPLBACKEND": "TkAgg", "MAKEFLAGS": " -- ONLY=03"}
+    variables |= dict.fromkeys(("ALL_PROXY", "all_proxy"), "socks5://127.0.0.1:1080")
     mark = processes.new_mark()
     command = [sys.executable, "-m", "course_tools", "lab"]
     server = processes.start(command, mark, cwd=course, env=variables, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
@@ -89,83 +149,64 @@ def address(course: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
         else:
             pytest.fail("the server has ended:\n" + "".join(lines))
         threading.Thread(target=server.stdout.read, daemon=True).start()  # a full pipe would stop the server
-        yield "http" + lines[-1].partition("http")[2].strip()
+        assert f"Your working copy is {course / 'work'};" in "".join(lines)
+        yield "http" + lines[-1].partition("http")[2].strip(), psutil.Process(server.pid)
     finally:
         processes.end(mark)
         server.wait()
 
 
-@pytest.fixture
-def open_notebook(browser: Browser, address: str, course: Path) -> Iterator[Callable[[str], LabWindow]]:
-    """Opens a notebook of the working copy in a window of its own."""
-    windows: list[LabWindow] = []
-
-    def opened(name: str) -> LabWindow:
-        windows.append(LabWindow(browser, address, course / "work", name))
-        return windows[-1]
-
-    yield opened
-    for window in windows:
-        window.page.context.close()
-
-
-@pytest.mark.slow
-def test_a_chapter_opens_with_its_figures_described_and_without_the_answers_to_its_predictions(
-    open_notebook: Callable[[str], LabWindow],
+def test_the_server_listens_on_this_machine_alone_and_what_is_set_for_another_course_does_not_matter(
+    server: Server,
 ) -> None:
-    cells = nbformat.read(COURSE / RING, as_version=4).cells
-    window = open_notebook(RING)
-    figures = window.page.locator(".jp-Notebook .jp-MarkdownOutput img")
-    expect(figures).to_have_count(sum(cell.source.count("](../figures/") for cell in cells))
-    assert figures.evaluate_all(WITHOUT_SIZE) == []
-    for figure in figures.all():
-        expect(figure).to_have_accessible_name(re.compile(r"\w{3}"))
-    expect(window.page.locator(".jp-Notebook .jp-OutputArea-output")).to_have_count(0)
+    address, process = server
+    root, _, token = address.partition("/lab")
+    contents = urllib.request.urlopen(f"{root}/api/contents/notebooks?{token.rpartition('?')[2]}", timeout=300).read()
+    assert b"00_start_here.ipynb" in contents and "elsewhere" not in address
+    ports = [connection for connection in process.net_connections() if connection.status == "LISTEN"]
+    assert {connection.laddr.ip for connection in ports} == {"127.0.0.1"}
+    assert not {"MPLBACKEND", "MAKEFLAGS"} & process.environ().keys()
 
 
-@pytest.mark.slow
-def test_students_see_the_course_and_no_tools_of_teachers_and_what_was_only_opened_is_as_it_was(
-    open_notebook: Callable[[str], LabWindow],
+def test_no_second_server_is_started_on_one_copy(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    window = open_notebook(START)
+    for name in ("JUPYTER_CONFIG_DIR", "JUPYTERLAB_SETTINGS_DIR", "JUPYTERLAB_WORKSPACES_DIR"):
+        monkeypatch.setenv(name, str(tmp_path))
+    monkeypatch.setenv("JUPYTER_RUNTIME_DIR", str(tmp_path))
+    monkeypatch.setattr(os, "execv", lambda *command: pytest.fail("a second server is started"))
+    info = {"pid": os.getpid(), "root_dir": str(tmp_path), "url": "http://127.0.0.1:8889/", "token": "abc"}
+    (tmp_path / "jpserver-1.json").write_text(json.dumps(info))
+    assert jupyterlab_server.open_copy(tmp_path) == 0
+    assert (
+        "already runs on this copy: open http://127.0.0.1:8889/lab/tree/notebooks/00_start_here.ipynb?token=abc "
+        in capsys.readouterr().out
+    )
+    assert jupyterlab_server.running_on(tmp_path / "another") is None
+    ended = subprocess.Popen(["true"])
+    ended.wait()
+    (tmp_path / "jpserver-1.json").write_text(json.dumps(info | {"pid": ended.pid}))
+    assert jupyterlab_server.running_on(tmp_path) is None
+
+
+def test_students_see_the_course_and_no_tools_of_teachers(browser: Browser, server: Server, course: Path) -> None:
+    window = LabWindow(browser, server[0], course / "work", START)
     before = window.file.read_bytes()
-    assert not window.is_unsaved()
     toolbar = window.page.locator(".jp-NotebookPanel-toolbar")
     expect(toolbar.get_by_title("Save and create checkpoint")).to_have_count(1)
     expect(toolbar.get_by_text("Validate")).to_have_count(0)
-    expect(toolbar.get_by_text("diff")).to_have_count(0)
-    commands = [command for menu in ("File", "Edit", "View", "Run", "Kernel", "Help") for command in window.menu(menu)]
-    commands += window.menu("File", "New")
-    assert "Notebook" in commands and "Run All Cells" in commands
-    assert [command for command in commands if any(name in command for name in OF_NBGRADER)] == []
-    expect(window.page.locator(".Toastify__toast")).to_have_count(0)
+    window.page.locator(".lm-MenuBar-item", has_text="View").click()
+    commands = window.page.locator(".lm-Menu .lm-Menu-itemLabel").all_inner_texts()
+    assert commands and [each for each in commands if any(name in each for name in OF_NBGRADER)] == []
+    window.page.keyboard.press("Escape")
     window.page.locator(".jp-BreadCrumbs-home").click()
-    files = window.page.locator(".jp-DirListing-itemName")
-    expect(files).to_have_text(["labs", "notebooks", "solutions"])
-    window.close()
-    expect(window.page.locator(".jp-NotebookPanel")).to_have_count(0)
-    expect(window.page.locator(".jp-Dialog")).to_have_count(0)
+    expect(window.page.locator(".jp-DirListing-itemName")).to_have_text(["labs", "notebooks", "solutions"])
+    expect(window.page.locator(".lm-TabBar-tab.jp-mod-dirty")).to_have_count(0)
     assert window.file.read_bytes() == before
 
 
-@pytest.mark.slow
-def test_in_a_quiz_arrow_keys_choose_an_answer_and_not_a_cell(open_notebook: Callable[[str], LabWindow]) -> None:
-    window = open_notebook(WHY)
-    quiz = window.cell('quizzes.ask("01")')
-    window.run_cells("runmenu:run-all", quiz)
-    window.select(quiz)
-    answers = quiz.locator("fieldset").filter(has=window.page.locator("input[type=radio]")).first
-    answers.get_by_role("radio").first.check()
-    for _ in range(2):
-        window.page.keyboard.press("ArrowDown")
-    expect(answers.get_by_role("radio").nth(2)).to_be_checked()
-    expect(window.page.locator(".jp-Notebook .jp-Cell.jp-mod-selected")).to_have_count(1)
-    expect(quiz).to_have_class(SELECTED)
-
-
-@pytest.mark.slow
-def test_the_player_walks_through_the_ring_by_keyboard(open_notebook: Callable[[str], LabWindow]) -> None:
-    window = open_notebook(RING)
+def test_the_player_walks_through_the_ring_by_keyboard(browser: Browser, server: Server, course: Path) -> None:
+    window = LabWindow(browser, server[0], course / "work", RING)
     cell = window.cell("draw.play(")
     following = window.cell("async def ring_all_reduce(")
     window.select(following)
@@ -188,11 +229,8 @@ def test_the_player_walks_through_the_ring_by_keyboard(open_notebook: Callable[[
     assert re.search(rf"06 collectives and ring all reduce +{ran} of {len(code)} ", progress(window))
 
 
-@pytest.mark.slow
-def test_a_wrong_answer_gets_a_hint_and_a_picture_and_the_right_one_passes(
-    open_notebook: Callable[[str], LabWindow],
-) -> None:
-    window = open_notebook(LAB)
+def test_a_wrong_answer_gets_a_hint_and_the_right_one_passes(browser: Browser, server: Server, course: Path) -> None:
+    window = LabWindow(browser, server[0], course / "work", LAB)
     expect(window.page.locator(".lm-TabBar-tab[data-lab='Lab 06']")).to_have_count(1)
     for text in ("labs.open(", "async def one_step("):
         window.run(window.cell(text))

@@ -1,8 +1,5 @@
 """The labs' notebooks come from their sources, run from top to bottom, and nbgrader takes them as they are."""
 
-import csv
-import subprocess
-import sys
 import zipfile
 from pathlib import Path
 
@@ -13,7 +10,6 @@ from pytest_notebook.nb_regression import NBRegressionFixture
 from course_tools import lab_sources, notebooks
 from course_tools.grading import grade, material, notebook
 from course_tools.sandbox import protections
-from distlab.labs import registry
 from distlab.runtime.errors import PlainError
 from tests.distlab.labs import sample_lab
 from tests.distlab.labs.sample_lab import points
@@ -21,7 +17,6 @@ from tests.distlab.labs.sample_lab import points
 LABS = Path(__file__).parents[2] / "labs"
 SOURCES = lab_sources.chosen(LABS)
 every_lab = pytest.mark.parametrize("source", SOURCES, ids=[source.parent.name for source in SOURCES])
-SECONDS = 900
 
 
 def committed(source: Path, name: str) -> nbformat.NotebookNode:
@@ -59,29 +54,11 @@ def test_the_solution_is_that_of_the_source_and_was_executed(source: Path) -> No
     assert all(text.startswith(f"{name}: ✔ right") for name, text in printed(made).items()), printed(made)
 
 
-@every_lab
-def test_a_lab_that_is_handed_out_names_nothing_that_is_not_there(source: Path) -> None:
-    whole = lab_sources.convert(source)
-    text = "\n".join(cell.source for cell in lab_sources.without_course(whole).cells)
-    assert not any(mark in text for mark in (lab_sources.SOLUTION, "make check", "](../"))
-    assert all(words in text for words in ("**How it works.**", "**Before this.**"))
-    assert "otebook " in text or "hapter " in text
-    length = len("".join(cell.source for cell in whole.cells))
-    assert len(text) > 0.9 * length
-
-
 @pytest.mark.slow
 @every_lab
 def test_the_solution_gives_its_committed_outputs(source: Path, nb_regression: NBRegressionFixture) -> None:
     nb_regression.exec_cwd = str(source.parent)
     nb_regression.check(str(source.parent / lab_sources.SOLUTION))
-
-
-@pytest.mark.slow
-@every_lab
-def test_an_untouched_lab_runs_from_top_to_bottom_and_nothing_is_done(source: Path) -> None:
-    made = notebooks.execute(committed(source, lab_sources.STUDENT), source.parent)
-    assert all("not done yet" in text for text in printed(made).values()), printed(made)
 
 
 @pytest.mark.slow
@@ -95,33 +72,6 @@ def test_in_grading_the_solution_gets_all_points_and_the_untouched_lab_none(sour
             (graded.exercise.name, graded.verdict, graded.error) for graded in report.exercises
         ]
         assert report.notes == report.troubles == []
-
-
-@pytest.mark.slow
-def test_nbgrader_generates_grades_writes_feedback_and_exports(tmp_path: Path) -> None:
-    chosen = [source for source in SOURCES if not registry.lab(source.parent.name).tensorflow]
-    lab_sources.release(chosen, tmp_path / "release")
-    course = tmp_path / "release" / lab_sources.NBGRADER
-    for source in chosen:
-        for student, file in (("solved", lab_sources.SOLUTION), ("untouched", lab_sources.STUDENT)):
-            place = course / "submitted" / student / source.parent.name
-            place.mkdir(parents=True)
-            (place / lab_sources.STUDENT).write_bytes((source.parent / file).read_bytes())
-    program = Path(__file__).parent / "grading" / "nbgrader_course.py"
-    done = subprocess.run(
-        [sys.executable, str(program), str(course)], capture_output=True, text=True, timeout=SECONDS, check=False
-    )
-    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
-    with (course / "grades.csv").open() as stream:
-        scores = {(row["student_id"], row["assignment"]): float(row["score"]) for row in csv.DictReader(stream)}
-    for source in chosen:
-        assert scores["solved", source.parent.name] == registry.lab(source.parent.name).points
-        assert scores["untouched", source.parent.name] == 0
-        assert (course / "feedback" / "solved" / source.parent.name / "lab.html").stat().st_size > 0
-        generated = nbformat.read(course / "release" / source.parent.name / lab_sources.STUDENT, as_version=4)
-        handed_out = tmp_path / "release" / lab_sources.HANDED_OUT / source.parent.name / lab_sources.STUDENT
-        ours = nbformat.read(handed_out, as_version=4)
-        assert [cell.source.strip() for cell in generated.cells] == [cell.source.strip() for cell in ours.cells]
 
 
 @pytest.fixture
@@ -165,29 +115,6 @@ def test_only_named_labs_are_released_and_of_what_stood_there_the_instructors_wo
     assert sorted(entry.name for entry in folder.iterdir()) == [".released.json", "labs.zip", "nbgrader", "students"]
 
 
-def test_a_lab_that_was_changed_since_it_was_released_is_kept_and_named(made_lab: Path, tmp_path: Path) -> None:
-    folder = tmp_path / "release"
-    for _ in range(2):
-        (students, *_), said = lab_sources.release([made_lab], folder)
-        assert len(said) == 1 and said[0].startswith("Git does not know this course")
-    (students / "90_sample" / "data.csv").write_text("mine")
-    _, (_, sentence) = lab_sources.release([made_lab], folder)
-    [kept] = folder.glob("changed-*")
-    assert f"are kept in {kept}; change tasks in their lab.py." in sentence
-    assert files(kept) == [f"students/90_sample/{name}" for name in ("data.csv", "given.py", "lab.ipynb")]
-    assert files(students) == ["90_sample/given.py", "90_sample/lab.ipynb"]
-
-
-def test_notes_beside_a_lab_are_not_handed_out_where_git_knows_the_course(made_lab: Path, tmp_path: Path) -> None:
-    labs, notes = made_lab.parents[1], made_lab.with_name("grading_notes.md")
-    notes.touch()
-    for words in (["init", "-q"], ["add", "90_sample/lab.py", "90_sample/given.py"]):
-        subprocess.run(["git", "-C", str(labs), *words], check=True)
-    (students, *_), said = lab_sources.release([made_lab], tmp_path / "release")
-    assert [sentence.partition(",")[0] for sentence in said] == [f"Not handed out: {notes}"]
-    assert files(students) == ["90_sample/given.py", "90_sample/lab.ipynb"]
-
-
 @pytest.mark.slow
 def test_the_notebooks_of_a_lab_are_written_when_every_check_says_right_and_not_over_edits(made_lab: Path) -> None:
     student, solution = lab_sources.regenerate(made_lab)
@@ -201,28 +128,12 @@ def test_the_notebooks_of_a_lab_are_written_when_every_check_says_right_and_not_
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("before", "after", "said"),
-    [
-        ("steps = 6", "steps = = 6", "the cell that begins with `steps = = 6` fails: SyntaxError: "),
-        (
-            ": ✔ right",
-            ": ✘ not right yet: count\\nagain.",
-            "exercise mean: with its solution the check says 'mean: ✘ not right yet: count';",
-        ),
-        ("print(f'{name}: ✔ right')", "None", "exercise mean: with its solution the check says nothing;"),
-        ("    ### BEGIN SOLUTION\n", "<<<<<<< HEAD\n    ### BEGIN SOLUTION\n", "marks a merge conflict"),
-    ],
-)
-def test_a_lab_whose_solution_fails_or_is_not_right_is_named_and_nothing_is_written(
-    made_lab: Path, before: str, after: str, said: str
-) -> None:
+def test_a_lab_whose_solution_is_not_right_is_named_and_nothing_is_written(made_lab: Path) -> None:
     text = made_lab.read_text()
-    assert before in text
-    made_lab.write_text(text.replace(before, after, 1))
-    with pytest.raises(PlainError) as raised:
+    assert ": ✔ right" in text
+    made_lab.write_text(text.replace(": ✔ right", ": ✘ not right yet", 1))
+    with pytest.raises(PlainError, match="exercise mean: with its solution the check says 'mean: ✘ not right yet';"):
         lab_sources.regenerate(made_lab)
-    assert str(raised.value).startswith(str(made_lab)) and said in str(raised.value)
     for name in ("lab.ipynb", "solution.ipynb"):
         assert made_lab.with_name(name).read_text() == "as it was"
 
@@ -234,15 +145,7 @@ def test_a_lab_whose_solution_fails_or_is_not_right_is_named_and_nothing_is_writ
         ('"points": 1', '"points": 2', "2 points, but the exercise 1"),
         ("### BEGIN SOLUTION\nsteps = 6\n### END SOLUTION", "steps = 6", "the answer's cell needs"),
         ('lab.check("steps")\n', 'lab.check("mean")\n', r'must contain lab.check\("steps"\) ###'),
-        ('lab.points("steps")', "pass", r'TESTS lab.points\("steps"\) ###'),
-        ('"grade_id": "check_steps", "locked": true', '"grade_id": "check_steps", "locked": false', "locked true"),
-        (
-            "steps = 6\n### END SOLUTION\n",
-            "0\n### END SOLUTION\n### Begin solution\n6\n### End solution\n",
-            "in turn, in an",
-        ),
         ("steps = 6\n### END SOLUTION\n", "0\n### END SOLUTION\n### BEGIN SOLUTOIN\nsteps = 6\n", "in turn, in an"),
-        ("steps = 6\n", "steps = 6\n### BEGIN SOLUTION\n", "in turn, in an"),
         ("PROGRAM = 'given.py'\n", "### BEGIN SOLUTION\nsecret = 6\n### END SOLUTION\n", "in an answer's cell"),
         ("# # Lab 90: a sample\n", "# ### Begin Solution\n# The secret is 6.\n", "in turn, in an"),
     ],

@@ -11,8 +11,6 @@ from course_tools import course_map
 from distlab.runtime import processes
 from distlab.runtime.errors import PlainError
 
-DISTLAB = [sys.executable, "-m", "course_tools"]
-
 
 def test_the_page_of_all_commands_is_up_to_date_and_says_what_each_option_does(root: Path) -> None:
     assert (root / course_map.COMMANDS).read_text() == course_map.commands(), "run `make map`"
@@ -67,7 +65,7 @@ def test_what_ends_a_command_is_a_sentence_and_a_status(
     assert capsys.readouterr() == ("", said)
 
 
-@pytest.mark.parametrize("command", ["execute", "site", "slides", "pages", "labs", "release", "grade .", "progress"])
+@pytest.mark.parametrize("command", ["execute", "site", "labs", "grade .", "progress"])
 def test_outside_the_course_a_command_does_nothing(
     command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -3,8 +3,6 @@
 import re
 from pathlib import Path
 
-from course_tools import source_tables
-
 # The number of a paper at arXiv, or a digital object identifier.
 NUMBER = re.compile(
     r"(?:arXiv:|arxiv\.org/abs/)(\d{4}\.\d{4,5})|(?:doi:|doi\.org/)(10\.\d{4,}/(?:[^\s()\]>,;]|\([^)]*\))+)",
@@ -29,9 +27,3 @@ def test_every_source_that_is_used_is_listed_and_every_listed_one_is_used(root: 
     links = LINK.findall(page)
     assert len(links) > 50 and [link for link in links if link[0] != link[1]] == []
     assert numbers(LINK.sub("", page)) == set(), "a paper without a link"
-
-
-def test_the_published_numbers_are_those_of_the_code(root: Path) -> None:
-    page = (root / "docs" / "sources.md").read_text()
-    table = page[page.index(source_tables.BEGIN) + len(source_tables.BEGIN) : page.index(source_tables.END)]
-    assert table.strip() == source_tables.published_numbers(), "run `make map`"

@@ -1,26 +1,18 @@
-"""What the pictures show: numbers against NumPy and formulas, schedules that are legal, text that can be read."""
+"""What the pictures show: numbers against NumPy and formulas, schedules that are legal."""
 
 import importlib.util
 import itertools
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 from xml.etree import ElementTree
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pytest
-from matplotlib.figure import Figure
-from matplotlib.text import Text
 from scipy.signal import convolve2d
-
-from distlab import draw
 
 ROOT = Path(__file__).parents[2]
 SCRIPTS = {file.stem: file for file in sorted((ROOT / "figures" / "src").glob("[0-9][0-9]_*.py"))}
-PICTURES = sorted((ROOT / "figures").glob("*.svg"))
-LARGEST = 300_000  # bytes
 
 
 def script(stem: str) -> ModuleType:
@@ -41,68 +33,16 @@ def models() -> ModuleType:
     return script("12_model_parallelism")
 
 
-@pytest.mark.parametrize("file", PICTURES, ids=lambda file: file.stem)
-def test_a_picture_is_small_and_says_in_words_what_it_shows(file: Path) -> None:
-    root = ElementTree.parse(file).getroot()
-    title = root.find("{http://www.w3.org/2000/svg}title").text
-    assert file.stat().st_size < LARGEST
-    assert root.get("aria-label") == title
-    assert len(title.split()) >= 12
-    assert title.endswith(".")
-
-
-def drawn_by(module: ModuleType, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[str, Figure]]:
-    """The figures of a script by file name, as they are when they are saved."""
-    figures = {}
-
-    def keep(figure: Figure, file: Path, description: str) -> None:
-        figures[file.name] = figure
-        file.write_text('<svg width="72.0pt" height="72.0pt">')
-
-    monkeypatch.setattr(draw, "save", keep)
-    module.main(folder)
-    for name, figure in figures.items():
-        figure.canvas.draw()
-        yield name, figure
-        plt.close(figure)
-
-
-def texts_of(figure: Figure) -> list[Text]:
-    """The visible texts; matplotlib also keeps labels of ticks outside the axes' limits."""
-    unseen = set()
-    for axis in itertools.chain(*((axes.xaxis, axes.yaxis) for axes in figure.axes)):
-        low, high = sorted(axis.get_view_interval())
-        for tick in axis.get_major_ticks():
-            if not low <= tick.get_loc() <= high or not axis.axes.axison:
-                unseen |= {tick.label1, tick.label2}
-    return [
-        text for text in figure.findobj(Text) if text.get_visible() and text.get_text().strip() and text not in unseen
-    ]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("stem", [stem for stem in SCRIPTS if stem >= "06"])
-def test_texts_are_large_enough_and_neither_clipped_nor_overlapping(
-    stem: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for name, figure in drawn_by(script(stem), tmp_path, monkeypatch):
-        frame = figure.bbox
-        places = []
-        for text in texts_of(figure):
-            assert text.get_fontsize() >= 8, (name, text.get_text())
-            # Without the ground behind it, which may touch its neighbour.
-            text.set_bbox(None)
-            place = text.get_window_extent()
-            places.append((text.get_text(), place))
-            assert frame.x0 <= place.x0 and place.x1 <= frame.x1, (name, text.get_text())
-            assert frame.y0 <= place.y0 and place.y1 <= frame.y1, (name, text.get_text())
-        for (first, at), (second, there) in itertools.combinations(places, 2):
-            assert not at.padded(-1).overlaps(there.padded(-1)), (name, first, second)
+def test_a_picture_is_small_and_says_in_words_what_it_shows() -> None:
+    for file in (ROOT / "figures").glob("*.svg"):
+        root = ElementTree.parse(file).getroot()
+        title = root.find("{http://www.w3.org/2000/svg}title").text
+        assert file.stat().st_size < 300_000, file
+        assert root.get("aria-label") == title and len(title.split()) >= 12 and title.endswith("."), file
 
 
 NUMBERS = np.outer(10 ** np.arange(4), np.arange(1, 5))  # rank r, chunk c: (c + 1)·10^r
 TOTAL = NUMBERS.sum(axis=0)
-NOTHING = np.zeros_like(NUMBERS)
 OWN_CHUNK, AT_ROOT = np.diag(np.ones(4, int)), np.outer([1, 0, 0, 0], np.ones(4, int))
 BEFORE_AND_AFTER = {
     "broadcast": (NUMBERS * AT_ROOT, np.tile(NUMBERS[0], (4, 1))),
@@ -114,10 +54,6 @@ BEFORE_AND_AFTER = {
     "all_reduce": (NUMBERS, np.tile(TOTAL, (4, 1))),
     "all_to_all": (NUMBERS, NUMBERS.T),
 }
-
-
-def test_every_collective_is_drawn(collectives: ModuleType) -> None:
-    assert {collective.name for collective in collectives.COLLECTIVES} == set(BEFORE_AND_AFTER)
 
 
 def test_overlapped_all_reduces_wait_for_their_bucket_and_for_each_other(collectives: ModuleType) -> None:
@@ -137,14 +73,6 @@ def test_before_and_after_are_what_numpy_says_with_the_colour_of_each_digit(name
         for cell in filter(None, itertools.chain(*rows)):
             digits = reversed(str(cell.number))
             assert cell.ranks == tuple(place for place, digit in enumerate(digits) if digit != "0")
-
-
-def test_replicas_end_with_the_weight_of_one_device_with_the_whole_batch(collectives: ModuleType) -> None:
-    shards = [np.array(shard) for shard in collectives.SHARDS]
-    replicas = collectives.World(len(shards)).run(collectives.training_step, shards).results
-    batch = np.concatenate(shards)
-    whole = collectives.WEIGHT - collectives.RATE * np.mean(2 * batch**2 * (collectives.WEIGHT - 3))
-    assert [replica["weight"] for replica in replicas] == pytest.approx([whole] * len(shards))
 
 
 def test_utilisation_is_computing_time_over_all_time() -> None:

@@ -1,5 +1,6 @@
 """The program with which a chapter begins runs when it is copied out of the course, and needs nothing of it."""
 
+import re
 import sys
 from pathlib import Path
 
@@ -33,3 +34,13 @@ def test_a_chapters_first_program_runs_alone_in_an_empty_folder(chapter: str, tm
     (tmp_path / "program.py").write_text(text)
     finished = processes.run([sys.executable, "-P", "program.py"], SECONDS, cwd=tmp_path)
     assert finished.status == 0, finished.output
+
+
+def test_the_programs_to_copy_are_short_and_need_nothing_of_the_course(root: Path) -> None:
+    """The notebooks run them."""
+    programs = [*root.glob("notebooks/programs/*/minimal*.py"), root / "notebooks/programs/07_multi_worker/loop.py"]
+    assert len(programs) >= 8
+    for program in programs:
+        text = program.read_text()
+        assert not re.search(r"^\s*(import|from) (distlab|course_tools)", text, re.MULTILINE), program
+        assert sum(map(bool, text.splitlines())) <= (60 if program.stem == "loop" else 40), program

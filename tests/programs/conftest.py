@@ -8,7 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from distlab.runtime import environment
 from tests.programs.chapter_programs import Chapter, chapter
+
+environment.apply()  # puts this environment's mpirun on the path
 
 
 @pytest.fixture(scope="module")

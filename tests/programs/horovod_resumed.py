@@ -8,13 +8,11 @@ import importlib
 import json
 import sys
 from pathlib import Path
-from unittest import mock
 
 import distlab  # noqa: F401  before TensorFlow: selects tf-keras
 
 # isort: split
 import horovod.tensorflow as hvd
-import horovod.tensorflow.keras as hvd_keras
 
 PROGRAMS = {"tape": "train_tape", "Keras": "train_keras", "Keras 3": "train_keras3"}
 
@@ -45,19 +43,6 @@ def main() -> None:
             "of ranks": hvd.allgather_object(as_lists(second["weights"])),
             "folder": str(own.parent),
         }
-    program = importlib.import_module("train_keras")
-    late = hvd_keras.callbacks.BroadcastGlobalVariablesCallback(0)
-    with (
-        mock.patch.object(program, "begin", lambda options, model: 0),
-        mock.patch.object(program, "callbacks", lambda options: [late]),
-    ):
-        weights = program.train(program.parse([]))["weights"]
-    result["late broadcast"] = {"of ranks": hvd.allgather_object(as_lists(weights))}
-    program, serial = (importlib.import_module(name) for name in ("train_tape", "train_serial"))
-    wrapped = mock.Mock(side_effect=lambda options: hvd_keras.DistributedOptimizer(serial.make_optimizer(options)))
-    with mock.patch.multiple(program, step=serial.step, make_optimizer=wrapped):
-        weights = program.train(program.parse([]))["weights"]
-    result["optimizer wrapped, tape not"] = {"of ranks": hvd.allgather_object(as_lists(weights))}
     if hvd.rank() == 0:
         options.result.write_text(json.dumps(result))
 

@@ -1,59 +1,99 @@
-"""The job scripts of chapter 15 on the cluster: what each is for happens. The launchers have a file of their own."""
+"""The job scripts of chapter 15 on one cluster of this machine: what each is for happens, under every launcher.
+
+Of PBS only the bodies run, with its variables and a file of nodes, over the ssh of the cluster.
+"""
 
 import os
-import pty
 import re
-import select
+import shlex
 import shutil
-import subprocess
 import sys
-import time
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from distlab import checks, launch
+from distlab import checks, cluster, data, frameworks, launch, programs
 from distlab.runtime import processes
-from tests.distlab.cluster.cluster_bench import NEEDS_CLUSTER, lines_of_ranks
-from tests.programs.job_bench import CHAPTER, Jobs, network, running_jobs, serial_weights
+from tests.distlab.cluster.cluster_bench import NEEDS_CLUSTER, lines_of_ranks, until
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("one_job")]
 
-TELLS_ITS_RANK = """
-import os, sys
-print(os.environ["SLURM_PROCID"], os.uname().nodename, *sys.argv[1:])
-"""
-# The number of steps is read when the program starts: attempts of a job have the same command line.
-TRAINS_AS_MANY_STEPS_AS_A_FILE_SAYS = f"""
-import pathlib, runpy, sys
-sys.path.insert(0, {str(CHAPTER)!r})
-sys.argv += ["--steps", pathlib.Path("steps").read_text()]
-runpy.run_path({str(CHAPTER / "train_resumable.py")!r}, run_name="__main__")
-"""
-# Has the images per second of its number of ranks squared; two ranks fail.
-MEASURES = """
-import json, os, sys
-ranks = int(os.environ["SLURM_NTASKS"])
-if ranks == 2:
-    sys.exit("no data for 2 ranks")
-if os.environ["SLURM_PROCID"] == "0":
-    result = {"ranks": ranks, "step_seconds": 0.5, "images_per_second": 100.0 * ranks**0.5}
-    open(sys.argv[sys.argv.index("--result") + 1], "w").write(json.dumps(result))
-"""
-FINDS_ITS_DATA = """
-import os, pathlib
-from distlab import data
-own = pathlib.Path(os.environ["DISTLAB_DATA"])
-print(os.uname().nodename, os.stat(own).st_dev != os.stat("/tmp").st_dev, len(data.load("mnist").train.labels))
-"""
+CHAPTER = Path(__file__).parents[2] / "notebooks/programs/15_clusters"
+SECONDS = 900.0  # for a job that trains, on a machine that does much else
+OVER = {"COMPLETED", "FAILED", "CANCELLED", "TIMEOUT", "NODE_FAIL", "OUT_OF_MEMORY"}
+PBS_JOB = 17
+NEEDS_HOROVOD = pytest.mark.skipif(launch.horovod_problem() is not None, reason=str(launch.horovod_problem()))
+
+network = programs.module(CHAPTER / "network.py")
+
+
+@dataclass(frozen=True)
+class Jobs:
+    """A running cluster, and jobs whose output is in this folder."""
+
+    cluster: cluster.Cluster
+
+    def submit(self, script: Path | str, program: Path | str, *words: str | Path, options: tuple[str, ...] = ()) -> str:
+        """Submit a script of slurm/ with a program, or its text; the number of the job."""
+        if isinstance(program, str):
+            file = Path(f"{Path(script).stem}.py")  # not one for all: a job that is queued again reads it again
+            file.write_text(program)
+            program = file
+        command = ["sbatch", "--parsable", *options, str(CHAPTER / "slurm" / script), str(program), *map(str, words)]
+        submitted = self.cluster.run(command)
+        assert submitted.status == 0, submitted.output
+        return submitted.output.strip()
+
+    def states(self, job: str) -> list[str]:
+        """The state of a job, or of each task of an array."""
+        return re.findall(r"JobState=(\w+)", self.cluster.run(["scontrol", "show", "job", job]).output)
+
+    def output(self, job: str) -> str:
+        return "".join(file.read_text(errors="replace") for file in sorted(Path().glob(f"*-{job}*.out")))
+
+    def wait(self, job: str, *states: str) -> str:
+        """Wait until a job has ended, in one of these states; what it has printed."""
+        until(lambda: set(self.states(job)) <= OVER, f"job {job} has not ended: {self.output(job)[-2000:]}", SECONDS)
+        assert set(self.states(job)) <= set(states), self.output(job)
+        return self.output(job)
+
+    def wait_for_line(self, job: str, line: str) -> None:
+        """Wait until the job has printed a line with this in it; fail if it ends before."""
+        until(lambda: line in self.output(job) or set(self.states(job)) <= OVER, f"job {job}: no {line!r}", SECONDS)
+        assert line in self.output(job), self.output(job)
+
+    def run_for_pbs(self, script: str, program: str, nodes: tuple[str, ...], **more: str) -> processes.Finished:
+        """Run the body of a script of pbs/ as PBS would: on the first node of the job, in the home folder."""
+        folder = Path().absolute()
+        if not program.startswith(str(CHAPTER)):
+            (folder / "program.py").write_text(program)
+            program = "program.py"
+        (folder / "nodes").write_text("".join(f"{node}\n" for node in nodes))
+        variables = {
+            "PBS_JOBID": f"{PBS_JOB}.server",
+            "PBS_NODEFILE": str(folder / "nodes"),
+            "PBS_O_WORKDIR": str(folder),
+            "PROGRAM": program,
+            "PATH": os.environ["PATH"],
+        }
+        settings = [f"{name}={shlex.quote(value)}" for name, value in (variables | more).items()]
+        body = shlex.quote(str(CHAPTER / "pbs" / script))
+        return self.cluster.run(["ssh", nodes[0], "cd / && env", *settings, f"bash {body}"], SECONDS)
 
 
 @pytest.fixture(scope="module")
 def jobs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Jobs]:
-    with running_jobs(tmp_path_factory.mktemp("cache")) as jobs:
-        yield jobs
+    """One cluster for all, whose nodes find this Python and Horovod's programs first on their path."""
+    mark = processes.new_mark()
+    with pytest.MonkeyPatch.context() as patch, processes.guarded(mark), processes.marked(mark):
+        patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
+        patch.setenv("PATH", os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]]))
+        patch.setenv("CUDA_VISIBLE_DEVICES", "-1")  # three nodes would share this machine's
+        with cluster.up() as own:
+            yield Jobs(own)
 
 
 @pytest.fixture(autouse=True)
@@ -62,24 +102,92 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def submit(jobs: Jobs, script: str, program: str, *words: str, options: tuple[str, ...] = ()) -> str:
-    file = Path(f"{Path(script).stem}.py")  # not one for all: a job that is queued again reads it again
-    file.write_text(program)
-    return jobs.submit(script, file, *words, options=options)
+def serial_weights(steps: int = 20, batch: int = 48, rate: float = 0.05, units: int = 64) -> list[np.ndarray]:
+    """What one process trains, by the derivatives of the two layers written out, in float64."""
+    images, labels = data.load("digits").train
+    order = np.random.default_rng(network.SEED).permutation(len(labels))
+    weights = [weight.astype(np.float64) for weight in network.first_weights(units)]
+    velocities = [np.zeros_like(weight) for weight in weights]
+    for step in range(steps):
+        chosen = order[np.arange(step * batch, (step + 1) * batch) % len(order)]
+        inputs = images[chosen].reshape(batch, -1).astype(np.float64)
+        before = inputs @ weights[0] + weights[1]
+        hidden = np.maximum(before, 0)
+        logits = hidden @ weights[2] + weights[3]
+        shares = np.exp(logits - logits.max(axis=1, keepdims=True))
+        shares /= shares.sum(axis=1, keepdims=True)
+        shares[np.arange(batch), labels[chosen]] -= 1
+        of_logits = shares / batch
+        of_hidden = (of_logits @ weights[2].T) * (before > 0)
+        gradients = [inputs.T @ of_hidden, of_hidden.sum(axis=0), hidden.T @ of_logits, of_logits.sum(axis=0)]
+        for weight, velocity, gradient in zip(weights, velocities, gradients, strict=True):
+            velocity *= network.MOMENTUM
+            velocity -= rate * gradient
+            weight += velocity
+    return weights
 
 
-def read_until(terminal: int, text: str, seconds: float = 600.0) -> None:
-    """Read what a shell prints, up to this."""
-    printed, deadline = "", time.monotonic() + seconds
-    while text not in printed:
-        readable, _, _ = select.select([terminal], [], [], max(0, deadline - time.monotonic()))
-        assert readable, printed
-        printed += os.read(terminal, 4096).decode(errors="replace")
+# The script with its options, the program, the nodes, and what must be installed for it.
+LAUNCHERS = {
+    "strategy": ("batch.sbatch", "train_multi_worker.py", 3, None),
+    "mpirun": ("horovod_mpirun.sbatch", "train_horovod.py", 2, launch.horovod_problem),
+    "pmix": ("horovod_pmix.sbatch", "train_horovod.py", 3, launch.horovod_problem),
+    "gloo": ("horovod_gloo.sbatch", "train_horovod.py", 2, launch.horovod_problem),
+    "ssh": ("horovod_ssh.sbatch", "train_horovod.py", 2, launch.horovod_problem),
+    "gpus": ("gpus_horovod.sbatch --ntasks-per-node=1", "train_horovod.py", 2, launch.horovod_problem),
+    "torch": ("torch.sbatch", "train_torch.py", 2, lambda: frameworks.problem("torch")),
+    "gpus torch": ("gpus_torch.sbatch --gpus-per-node=1", "train_torch.py", 2, lambda: frameworks.problem("torch")),
+    "ray": ("ray.sbatch", "train_ray.py", 2, lambda: frameworks.problem("ray")),
+}
 
 
 @NEEDS_CLUSTER
-def test_an_array_fills_a_scaling_table_although_one_task_fails(jobs: Jobs, folder: Path) -> None:
-    job = submit(jobs, "array.sbatch", MEASURES)
+@pytest.mark.parametrize("launcher", LAUNCHERS)
+def test_every_launcher_trains_the_serial_runs_weights(
+    jobs: Jobs, folder: Path, monkeypatch: pytest.MonkeyPatch, launcher: str
+) -> None:
+    script, program, nodes, problem = LAUNCHERS[launcher]
+    if problem and (missing := problem()):
+        pytest.skip(missing)
+    if part := frameworks.PARTS.get(launcher.split()[-1]):
+        place = frameworks.interpreter(part.folder).parent
+        monkeypatch.setenv("PATH", os.pathsep.join([str(place), os.environ["PATH"]]))
+        monkeypatch.setenv("TMPDIR", "/dev/shm")  # which, unlike /tmp, each node has for itself
+    file = folder / "weights.npz"
+    script, *options = script.split()
+    job = jobs.submit(script, CHAPTER / program, "--weights", file, options=(f"--nodes={nodes}", *options))
+    output = jobs.wait(job, "COMPLETED")
+    for rank in range(nodes):
+        assert f"rank {rank} of {nodes} on node{rank + 1 if launcher != 'ray' else ''}" in output
+    assert f"{nodes} ranks, 20 steps, last loss" in output
+    weights = network.read(file)
+    assert checks.largest_difference(weights, serial_weights()) < checks.TOLERANCE
+    # Gradients that are summed instead of averaged would be another run than this.
+    assert checks.largest_difference(weights, serial_weights(rate=0.05 * nodes)) > 100 * checks.TOLERANCE
+
+
+@NEEDS_CLUSTER
+def test_the_serial_program_trains_what_the_derivatives_say(jobs: Jobs, folder: Path) -> None:
+    finished = jobs.cluster.run(["srun", "python", str(CHAPTER / "train_serial.py"), "--weights", "weights.npz"], 600)
+    assert finished.status == 0, finished.output
+    assert checks.largest_difference(network.read(folder / "weights.npz"), serial_weights()) < checks.TOLERANCE
+
+
+# Has the images per second of its number of ranks squared; two ranks fail.
+MEASURES = """
+import json, os, sys
+ranks = int(os.environ.get("SLURM_NTASKS") or os.environ["OMPI_COMM_WORLD_SIZE"])
+if ranks == 2:
+    sys.exit("no data for 2 ranks")
+if os.environ.get("SLURM_PROCID", "0") == "0":
+    result = {"ranks": ranks, "step_seconds": 0.5, "images_per_second": 100.0 * ranks**0.5}
+    open(sys.argv[sys.argv.index("--result") + 1], "w").write(json.dumps(result))
+"""
+
+
+@NEEDS_CLUSTER
+def test_an_array_fills_a_scaling_table_although_one_task_fails(jobs: Jobs) -> None:
+    job = jobs.submit("array.sbatch", MEASURES)
     output = jobs.wait(job, "COMPLETED", "FAILED")
     assert sorted(jobs.states(job)) == ["COMPLETED", "COMPLETED", "FAILED"]
     assert "no data for 2 ranks" in output
@@ -91,58 +199,64 @@ def test_an_array_fills_a_scaling_table_although_one_task_fails(jobs: Jobs, fold
 
 @NEEDS_CLUSTER
 def test_every_rank_has_a_log_of_its_own(jobs: Jobs, folder: Path) -> None:
-    job = submit(jobs, "ranks.sbatch", TELLS_ITS_RANK)
+    job = jobs.submit("ranks.sbatch", "import os; print(os.environ['SLURM_PROCID'], os.uname().nodename)")
     jobs.wait(job, "COMPLETED")
     logs = {file.name: file.read_text().splitlines()[-1] for file in folder.glob("*.log")}
-    assert logs == {
-        f"ranks-{job}-{rank}-{node}.log": f"{rank} {node}"
-        for rank, node in enumerate(["node1", "node1", "node2", "node2"])
-    }
+    nodes = ["node1", "node1", "node2", "node2"]
+    assert logs == {f"ranks-{job}-{rank}-{node}.log": f"{rank} {node}" for rank, node in enumerate(nodes)}
 
 
-@pytest.mark.skipif(os.getuid() != 0, reason="sbcast sets the groups of the job's user, which needs root")
+FINDS_ITS_DATA = """
+import os, pathlib
+own = pathlib.Path(os.environ["DISTLAB_DATA"]) / "mnist.npz"
+print(os.uname().nodename, os.stat(own).st_dev != os.stat("/tmp").st_dev, own.read_text())
+"""
+
+
 @NEEDS_CLUSTER
+@pytest.mark.parametrize("kind", ["slurm", "pbs"])
 def test_staged_data_is_on_every_nodes_own_disk_and_goes_with_the_job(
-    jobs: Jobs, folder: Path, monkeypatch: pytest.MonkeyPatch
+    jobs: Jobs, folder: Path, monkeypatch: pytest.MonkeyPatch, kind: str
 ) -> None:
-    images, labels = np.zeros((100, 28, 28), np.uint8), np.zeros(100, np.uint8)
-    np.savez(folder / "mnist.npz", x_train=images, y_train=labels, x_test=images, y_test=labels)
-    monkeypatch.setenv("DATA", str(folder / "mnist.npz"))
-    monkeypatch.setenv("TMPDIR", "/dev/shm")  # which, unlike /tmp, each node has for itself
-    job = submit(jobs, "staging.sbatch", FINDS_ITS_DATA)
-    output = jobs.wait(job, "COMPLETED")
-    assert lines_of_ranks(output) == [f"node{number} True {len(labels)}" for number in (1, 2)]
+    if kind == "slurm" and os.getuid() != 0:
+        pytest.skip("sbcast sets the groups of the job's user, which needs root")
+    (folder / "mnist.npz").write_text("digits")
+    settings = {"DATA": str(folder / "mnist.npz"), "TMPDIR": "/dev/shm"}  # which, unlike /tmp, each node has for itself
+    if kind == "slurm":
+        for name, value in settings.items():
+            monkeypatch.setenv(name, value)
+        output = jobs.wait(jobs.submit("staging.sbatch", FINDS_ITS_DATA), "COMPLETED")
+    else:
+        finished = jobs.run_for_pbs("staging.pbs", FINDS_ITS_DATA, ("node1", "node2"), **settings)
+        assert finished.status == 0, finished.output
+        output = finished.output
+    assert lines_of_ranks(output) == ["node1 True digits", "node2 True digits"]
     for node in ("node1", "node2"):
-        assert jobs.cluster.run(["ssh", node, "ls", "/dev/shm"]).output == ""
+        assert "job-" not in jobs.cluster.run(["ssh", node, "ls", "/dev/shm"]).output
 
 
 @NEEDS_CLUSTER
-def test_an_interactive_job_gives_a_shell_on_a_node_of_an_allocation_of_two(jobs: Jobs) -> None:
-    terminal, other_end = pty.openpty()
-    command = ["setsid", "--ctty", "--wait", *jobs.cluster.entering([str(CHAPTER / "slurm" / "interactive.sh")])]
-    shell = subprocess.Popen(command, stdin=other_end, stdout=other_end, stderr=other_end)
-    os.close(other_end)
-    try:
-        os.write(terminal, b"echo I am on $(uname --nodename)\n")
-        read_until(terminal, "I am on node1")
-        os.write(terminal, b"srun uname --nodename | sort | paste --serial --delimiters=+\n")
-        read_until(terminal, "node1+node2")
-        os.write(terminal, b"exit\n")
-        read_until(terminal, "Relinquishing job allocation")
-        assert shell.wait(300) == 0
-    finally:
-        shell.kill()
-        os.close(terminal)
-    finished = jobs.cluster.run([str(CHAPTER / "slurm" / "interactive.sh"), "uname", "--nodename"])
-    assert "node1" in finished.output.split()
+def test_an_interactive_job_runs_on_a_node_of_an_allocation_of_two(jobs: Jobs) -> None:
+    words = "uname --nodename; srun uname --nodename | sort | paste --serial --delimiters=+"
+    finished = jobs.cluster.run([str(CHAPTER / "slurm" / "interactive.sh"), "bash", "-c", words])
+    assert {"node1", "node1+node2"} <= set(finished.output.split())
+
+
+# The number of steps is read when the program starts: attempts of a job have the same command line.
+TRAINS_AS_MANY_STEPS_AS_A_FILE_SAYS = f"""
+import pathlib, runpy, sys
+sys.path.insert(0, {str(CHAPTER)!r})
+sys.argv += ["--steps", pathlib.Path("steps").read_text()]
+runpy.run_path({str(CHAPTER / "train_resumable.py")!r}, run_name="__main__")
+"""
 
 
 @NEEDS_CLUSTER
-@pytest.mark.skipif(launch.horovod_problem() is not None, reason=str(launch.horovod_problem()))
+@NEEDS_HOROVOD
 def test_all_ranks_save_the_same_step_and_no_step_is_lost_or_done_twice(jobs: Jobs, folder: Path) -> None:
     Path("steps").write_text("1000000")
     words = ["--checkpoints", "saved", "--weights", "weights.npz", "--log-every", "5"]
-    job = submit(jobs, "requeue.sbatch", TRAINS_AS_MANY_STEPS_AS_A_FILE_SAYS, *words, options=("--time=10",))
+    job = jobs.submit("requeue.sbatch", TRAINS_AS_MANY_STEPS_AS_A_FILE_SAYS, *words, options=("--time=10",))
     jobs.wait_for_line(job, "step 5 of")
     jobs.cluster.run(["scancel", "--signal=USR1", job])  # as Slurm does before the time is over
     jobs.wait_for_line(job, "start me again")
@@ -156,6 +270,76 @@ def test_all_ranks_save_the_same_step_and_no_step_is_lost_or_done_twice(jobs: Jo
     # One step more or less, or momentum that begins at zero again, would be another run than this.
     for steps in (saved + 6, saved + 8):
         assert checks.largest_difference(weights, serial_weights(steps)) > 10 * checks.TOLERANCE
+
+
+# PBS
+
+
+@NEEDS_CLUSTER
+@pytest.mark.parametrize(
+    ("script", "program"),
+    [
+        ("batch.pbs", "train_multi_worker.py"),
+        pytest.param("horovod_mpirun.pbs", "train_horovod.py", marks=NEEDS_HOROVOD),
+        pytest.param("horovod_ssh.pbs", "train_horovod.py", marks=NEEDS_HOROVOD),
+    ],
+)
+def test_a_job_of_pbs_trains_the_serial_runs_weights(jobs: Jobs, folder: Path, script: str, program: str) -> None:
+    file = folder / "weights.npz"
+    finished = jobs.run_for_pbs(script, f"{CHAPTER / program} --weights {file}", ("node1", "node2"))
+    assert finished.status == 0, finished.output
+    assert all(f"rank {rank} of 2 on node{rank + 1}" in finished.output for rank in range(2))
+    assert checks.largest_difference(network.read(file), serial_weights()) < checks.TOLERANCE
+
+
+SAVES = """
+import os, pathlib, signal, sys
+saved = pathlib.Path("saved" + os.environ["OMPI_COMM_WORLD_RANK"])
+if saved.exists():
+    print("resumed on", os.uname().nodename, flush=True)
+    sys.exit()
+def save(number, frame):
+    saved.touch()
+    while len(list(pathlib.Path().glob("saved*"))) < 2:
+        pass
+    sys.exit(85)
+signal.signal(signal.SIGUSR1, save)
+while True:
+    signal.pause()
+"""
+# Puts the job into the queue and starts it at once: in its folder, with the variables that -v names.
+QSUB = """#!/bin/bash
+echo "qsub $*" >> submitted
+[ "$(wc -l < submitted)" -lt 3 ] && exec bash "${@: -1}"
+"""
+
+
+@NEEDS_CLUSTER
+def test_a_job_of_pbs_whose_clock_runs_out_saves_and_submits_itself_again(jobs: Jobs, folder: Path) -> None:
+    commands = folder / "bin"
+    commands.mkdir()
+    (commands / "qsub").write_text(QSUB)
+    (commands / "qsub").chmod(0o755)
+    script = str(CHAPTER / "pbs" / "requeue.pbs")
+    more = {"SCRIPT": script, "PATH": os.pathsep.join([str(commands), os.environ["PATH"]])}
+    finished = jobs.run_for_pbs("requeue.pbs", SAVES, ("node1", "node2"), SECONDS_OF_WORK="20", **more)
+    assert finished.status == 0, finished.output
+    said = re.findall(r"attempt \d|resumed on node\d", finished.output)
+    assert sorted(said) == ["attempt 0", "attempt 1", "resumed on node1", "resumed on node2"]
+    assert (folder / "submitted").read_text() == f"qsub -v PROGRAM,ATTEMPT,SCRIPT {script}\n"
+
+
+# Without a cluster
+
+
+def test_the_options_are_of_pbs() -> None:
+    kinds = {"-N": r"[a-z-]+", "-l": r"(select|place|walltime)=\S+", "-j": "oe", "-J": r"\d+-\d+"}
+    for script in (CHAPTER / "pbs").glob("*.pbs"):
+        lines = [line.split(maxsplit=2)[1:] for line in script.read_text().splitlines() if line.startswith("#PBS")]
+        assert {"-N", "-l", "-j"} <= {name for name, _ in lines}
+        assert any(value.startswith("walltime=") for _, value in lines)
+        for name, value in lines:
+            assert re.fullmatch(kinds[name], value), f"{script.name}: {name} {value}"
 
 
 @pytest.mark.skipif(shutil.which("shellcheck") is None, reason="shellcheck is not installed")

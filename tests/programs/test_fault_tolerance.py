@@ -1,50 +1,57 @@
-"""The programs of notebook 13: what a fault costs, and that the weights are those of a run without it."""
+"""The programs of notebook 13: what a fault costs, and that the weights are those of a run without it.
+
+In this process `train.py` runs without a strategy, so that a fault costs a second.
+"""
 
 import argparse
 import shutil
+import subprocess
 import sys
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import ModuleType
 from unittest import mock
 
 import numpy as np
 import pytest
-import tensorflow as tf
 
 from distlab import checks, data, launch, models, programs
-from distlab.runtime import environment
 from tests.prepared_runs import PreparedRuns
 
-environment.apply()  # puts this environment's mpirun on the path
+# isort: split
+import tensorflow as tf
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("one_job")]
 
-EPOCHS, STEPS_PER_EPOCH, SAVE_EVERY, KILLED_AT = 2, 12, 6, 14
-TOTAL = EPOCHS * STEPS_PER_EPOCH
-# The save at the last step of an epoch, from which the next epoch has to go on.
-SAVED = 12
+CHAPTER = programs.FOLDER / "13_fault_tolerance"
+
+EPOCHS, STEPS_PER_EPOCH, TOTAL = 2, 12, 24
+START_AGAIN = 85
 PATIENT = {"echo": False, "seconds": 900, "start_seconds": 600}
 
 
 @pytest.fixture(scope="module")
-def chapter_folder(root: Path) -> Path:
-    return root / "notebooks/programs/13_fault_tolerance"
+def train() -> Iterator[ModuleType]:
+    with mock.patch.object(sys, "path", [str(CHAPTER), *sys.path]), mock.patch("signal.signal"):
+        yield programs.module(CHAPTER / "train.py")
 
 
-def arrays(weights: list) -> list[np.ndarray]:
-    return [np.array(weight) for weight in weights]
+def run(train: ModuleType, backup: Path) -> dict:
+    """Train to the end without a strategy; the result."""
+    usual = {"dataset": "digits", "epochs": EPOCHS, "steps_per_epoch": STEPS_PER_EPOCH, "save_every": 5}
+    faults = {"pause": 0.0, "kill_worker": None, "kill_at_step": None, "signal": "KILL", "steps_done": None}
+    options = argparse.Namespace(backup=backup, **usual, **faults)
+    is_done, result = train.train(options, tf.distribute.get_strategy(), 0)
+    assert is_done
+    return result
+
+
+def weights_of(result: dict) -> list[np.ndarray]:
+    return [np.array(weights) for weights in result["weights"]]
 
 
 @pytest.fixture(scope="module")
-def train(chapter_folder: Path) -> Iterator[ModuleType]:
-    with mock.patch.object(sys, "path", [str(chapter_folder), *sys.path]):
-        yield programs.module(chapter_folder / "train.py")
-
-
-@pytest.fixture(scope="module")
-def one_process(train: ModuleType) -> list[np.ndarray]:
+def undisturbed(train: ModuleType) -> list[np.ndarray]:
     """The weights of a plain loop in this process over the same batches."""
     tf.keras.utils.set_random_seed(train.SEED)
     model = models.mlp(dropout=0.0)
@@ -58,46 +65,107 @@ def one_process(train: ModuleType) -> list[np.ndarray]:
     return model.get_weights()
 
 
-@dataclass
-class Killed:
-    """A job whose chief was killed, and its second start."""
-
-    fault: launch.WorkerFailed
-    saved: int
-    resumed: launch.LaunchedRun
-    folder: Path
-
-    def steps(self, worker: int) -> list[int]:
-        """The steps that a worker has done in both lives."""
-        return [int(line) for line in (self.folder / f"worker-{worker}.txt").read_text().split()]
-
-
 @pytest.fixture(scope="module")
-def killed(chapter_folder: Path, train: ModuleType, tmp_path_factory: pytest.TempPathFactory) -> Killed:
-    folder = tmp_path_factory.mktemp("killed")
-    arguments = ["--epochs", EPOCHS, "--steps-per-epoch", STEPS_PER_EPOCH, "--save-every", SAVE_EVERY]
-    arguments += ["--backup", folder / "backup", "--steps-done", folder]
-    with pytest.raises(launch.WorkerFailed) as raised:
-        launch.tensorflow(
-            chapter_folder / "train.py", *arguments, "--kill-worker", 0, "--kill-at-step", KILLED_AT, **PATIENT
-        )
-    saved = train.whole_checkpoints.number(tf.train.latest_checkpoint(folder / "backup"))
-    resumed = launch.tensorflow(chapter_folder / "train.py", *arguments, result=True, **PATIENT)
-    return Killed(raised.value, saved, resumed, folder)
+def stopped(runs: PreparedRuns, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a run that was killed after step 18: checkpoints 10 and 15."""
+    folder = tmp_path_factory.mktemp("stopped")
+    fault = ["--kill-worker", "0", "--kill-at-step", "18"]
+    assert runs.run(CHAPTER / "train.py", "--backup", folder, *fault).status == -9
+    assert saved_steps(folder) == [10, 15]
+    return folder
 
 
-def test_nothing_is_lost_but_the_steps_since_the_last_save(killed: Killed) -> None:
-    assert (killed.fault.rank, killed.fault.exit_code) == ("worker 0", -9)
-    assert killed.saved == SAVED
-    assert killed.resumed.result["first_step"] == SAVED
-    for worker in range(2):
-        assert killed.steps(worker) == [*range(1, KILLED_AT + 1), *range(SAVED + 1, TOTAL + 1)]
+@pytest.fixture
+def backup(stopped: Path, tmp_path: Path) -> Path:
+    """A copy to damage."""
+    return Path(shutil.copytree(stopped, tmp_path / "backup"))
 
 
-def test_the_resumed_run_has_the_weights_of_a_run_without_a_fault(
-    killed: Killed, one_process: list[np.ndarray]
+def saved_steps(folder: Path) -> list[int]:
+    return sorted(int(file.stem.rpartition("-")[2]) for file in folder.glob("ckpt-[0-9]*.index"))
+
+
+def cut(folder: Path, *steps: int) -> None:
+    for step in steps:
+        file = folder / f"ckpt-{step}.data-00000-of-00001"
+        file.write_bytes(file.read_bytes()[:400_000])
+
+
+def of_another_model(folder: Path, train: ModuleType) -> None:
+    model = models.cnn()
+    model.compile(tf.keras.optimizers.SGD(0.1))
+    train.whole_checkpoints.seal(tf.train.Checkpoint(model=model).write(str(folder / "ckpt-20")))
+
+
+FROM_10, FROM_15 = "resuming from checkpoint 10.", "resuming from checkpoint 15."
+FAULTS: dict[str, tuple[Callable[[Path, ModuleType], object], int, str]] = {
+    "none": (lambda folder, train: None, 15, f"Checkpoint 15 is whole: {FROM_15}"),
+    "newest truncated": (lambda folder, train: cut(folder, 15), 10, f"(its data file is truncated): {FROM_10}"),
+    "both truncated": (lambda folder, train: cut(folder, 10, 15), 0, "starting from the beginning."),
+    "newest of another model": (of_another_model, 15, f"(it is a checkpoint of another model): {FROM_15}"),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_damaged_newest_checkpoint_costs_one_interval_and_is_named(
+    fault: str, backup: Path, train: ModuleType, undisturbed: list, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    checks.assert_equal_weights(arrays(killed.resumed.result["weights"]), one_process)
+    damage, first_step, sentence = FAULTS[fault]
+    damage(backup, train)
+    result = run(train, backup)
+    assert sentence in capsys.readouterr().out
+    assert result["first_step"] == first_step
+    checks.assert_equal_weights(weights_of(result), undisturbed)
+    assert [step for step in saved_steps(backup) if step > 10] == [15, 20]  # whole ones, two of them
+    assert all(train.whole_checkpoints.problem(str(backup / f"ckpt-{step}")) is None for step in (15, 20))
+
+
+# Of the third checkpoint the files are whole, and the seal is missing.
+KILLED_IN_A_SAVE = """
+import os, sys
+sys.path.insert(0, sys.argv.pop())
+import train, whole_checkpoints
+saves = []
+def kill_in_the_third(function, arguments, options):
+    saves.append(1)
+    if len(saves) == 3:
+        os.kill(os.getpid(), 9)
+    return function(*arguments, **options)
+original = whole_checkpoints.seal
+whole_checkpoints.seal = lambda *arguments, **options: kill_in_the_third(original, arguments, options)
+train.main()
+"""
+
+
+def test_killed_in_the_middle_of_a_save(
+    train: ModuleType, tmp_path: Path, undisturbed: list, capsys: pytest.CaptureFixture[str]
+) -> None:
+    program, backup = tmp_path / "killed.py", tmp_path / "backup"
+    program.write_text(KILLED_IN_A_SAVE)
+    command = [sys.executable, str(program), "--backup", str(backup), str(CHAPTER)]
+    killed = subprocess.run(command, check=False)
+    assert killed.returncode == -9
+    result = run(train, backup)
+    assert FROM_10 in capsys.readouterr().out
+    assert result["first_step"] == 10
+    checks.assert_equal_weights(weights_of(result), undisturbed)
+
+
+def test_after_a_notice_to_one_worker_both_save_at_one_step_and_nothing_is_lost(
+    train: ModuleType, tmp_path: Path, undisturbed: list
+) -> None:
+    arguments = ["--backup", tmp_path / "backup", "--steps-done", tmp_path]
+    notice = ["--kill-worker", 1, "--kill-at-step", 8, "--signal", "USR1"]
+    with pytest.raises(launch.WorkerFailed) as stopped:
+        launch.tensorflow(CHAPTER / "train.py", *arguments, *notice, **PATIENT)
+    assert stopped.value.exit_code == START_AGAIN
+    assert train.whole_checkpoints.problem(str(tmp_path / "backup" / "ckpt-9")) is None
+    resumed = launch.tensorflow(CHAPTER / "train.py", *arguments, result=True, **PATIENT)
+    assert resumed.result["first_step"] == 9
+    for worker in range(2):
+        steps = [int(line) for line in (tmp_path / f"worker-{worker}.txt").read_text().split()]
+        assert steps == [*range(1, TOTAL + 1)]
+    checks.assert_equal_weights(weights_of(resumed.result), undisturbed)
 
 
 def test_an_epoch_has_every_image_once_and_the_batches_are_the_same_wherever_one_begins(train: ModuleType) -> None:
@@ -111,84 +179,3 @@ def test_an_epoch_has_every_image_once_and_the_batches_are_the_same_wherever_one
     first, second = (sorted(map(bytes, epoch)) for epoch in epochs)
     assert first == second == sorted(map(bytes, data.load("digits").train.images[: len(first)]))
     assert not np.array_equal(*epochs)
-
-
-def test_the_smallest_program_resumes_exactly_without_the_course(
-    chapter_folder: Path, runs: PreparedRuns, tmp_path: Path
-) -> None:
-    text = (chapter_folder / "minimal.py").read_text()
-    assert "distlab" not in text
-    assert sum(map(bool, text.splitlines())) <= 40
-    minimal = programs.module(chapter_folder / "minimal.py")
-    undisturbed = minimal.train(tmp_path / "undisturbed")
-    minimal.train(tmp_path / "stopped", steps=38)
-    assert minimal.train(tmp_path / "stopped")[0].tolist() == undisturbed[0].tolist()
-    finished = runs.run(chapter_folder / "minimal.py", tmp_path / "alone")
-    assert (finished.status, "begins after step 0\n" in finished.output) == (0, True)
-
-
-def elastic_run(chapter_folder: Path, folder: Path, *options_of_program: object) -> dict:
-    if problem := launch.horovod_problem():
-        pytest.skip(problem)
-    hosts, discover = folder / "hosts.txt", folder / "discover.sh"
-    hosts.write_text("localhost:1\n127.0.0.1:1\n")
-    discover.write_text(f"#!/bin/sh\ncat {hosts}\n")
-    discover.chmod(0o755)
-    options = ["--gloo", "--gloo-timeout-seconds", "200", "--min-np", "1", "--max-np", "2"]
-    options += ["--host-discovery-script", str(discover)]
-    arguments = ["--images", 64 * TOTAL, "--images-per-epoch", 64 * STEPS_PER_EPOCH, "--hosts", hosts]
-    arguments += ["--kill-at-step", 13, "--add-at-step", 17, *options_of_program]
-    return launch.horovodrun(
-        chapter_folder / "train_elastic.py", *arguments, options=options, result=True, **PATIENT
-    ).result
-
-
-@pytest.fixture(scope="module")
-def elastic(chapter_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> dict:
-    return elastic_run(chapter_folder, tmp_path_factory.mktemp("elastic"))
-
-
-def test_the_elastic_job_goes_on_from_the_commit_and_grows_again(elastic: dict) -> None:
-    assert [start[:2] for start in elastic["starts"]] == [[0, 2], [10, 1], [17, 2]]
-    two_ranks, one_rank = range(1, 14), range(11, 18)
-    expected = [*([step, 2] for step in two_ranks), *([step, 1] for step in one_rank)]
-    executed = [step[:2] for step in elastic["executed"]]
-    assert executed == [*expected, *([step, 2] for step in range(18, TOTAL + 1))]
-
-
-def test_the_rate_follows_the_global_batch_and_no_image_is_left_out(
-    chapter_folder: Path, train: ModuleType, tmp_path: Path
-) -> None:
-    result = elastic_run(chapter_folder, tmp_path, "--per-rank", 32)
-    assert [[step, size, round(rate, 3)] for step, size, rate in result["starts"]] == [
-        [0, 2, 0.1],
-        [10, 1, 0.05],
-        [17, 2, 0.1],
-    ]
-    tf.keras.utils.set_random_seed(train.SEED)
-    model = models.mlp(dropout=0.0)
-    optimizer = tf.keras.optimizers.SGD(0.1, momentum=0.9)
-    model.compile(optimizer, tf.keras.losses.SparseCategoricalCrossentropy(from_logits=True))
-    options = argparse.Namespace(dataset="digits", epochs=EPOCHS, steps_per_epoch=STEPS_PER_EPOCH)
-    images = train.batches(options, 0).unbatch()
-    for skip, count, batch, rate in ((0, 640, 64, 0.1), (640, 224, 32, 0.05), (864, 672, 64, 0.1)):
-        optimizer.learning_rate.assign(rate)
-        for part in images.skip(skip).take(count).batch(batch):
-            model.train_on_batch(*part)
-    checks.assert_equal_weights(arrays(result["weights"]), model.get_weights())
-
-
-def test_the_elastic_job_has_the_weights_of_a_run_without_a_fault(elastic: dict, one_process: list[np.ndarray]) -> None:
-    checks.assert_equal_weights(arrays(elastic["weights"]), one_process)
-
-
-@pytest.mark.skipif(shutil.which("mpirun") is None, reason="there is no mpirun")
-def test_the_straggler_is_the_rank_that_waits_least(chapter_folder: Path) -> None:
-    arguments = ["--steps", 7, "--slow-rank", 2, "--times-slower", 5]
-    trainings = launch.mpirun(chapter_folder / "find_straggler.py", *arguments, ranks=3, result=True, **PATIENT).result
-    assert np.argmin(trainings["slow"]["waiting"]) == 2
-    assert np.argmax(trainings["slow"]["computing"]) == 2
-    assert [sum(training["shares"]) for training in trainings.values()] == [64, 64, 64]
-    assert trainings["even"]["shares"] == trainings["slow"]["shares"] == [22, 21, 21]
-    assert np.argmin(trainings["shared by speed"]["shares"]) == 2
-    assert all(training["difference"] < checks.TOLERANCE for training in trainings.values())

@@ -1,17 +1,12 @@
 """The programs of notebook 09: they equal one process, resume, and notice each step that is forgotten."""
 
-import shutil
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from distlab import checks, launch
-from distlab.runtime import environment
+from distlab import checks, launch, programs
 from tests.programs.chapter_programs import Chapter
-
-environment.apply()  # puts this environment's mpirun on the path
 
 pytestmark = [
     pytest.mark.slow,
@@ -19,14 +14,11 @@ pytestmark = [
     pytest.mark.skipif(launch.horovod_problem() is not None, reason=str(launch.horovod_problem())),
 ]
 
+CHAPTER = programs.FOLDER / "09_horovod"
+
 HOW = {"echo": False, "result": True, "seconds": 900, "start_seconds": 600}
 PROGRAMS = ("tape", "Keras", "Keras 3")
 JOBS = [(launch.horovodrun, 2), (launch.mpirun, 3)]
-
-
-@pytest.fixture(scope="module")
-def chapter_folder(root: Path) -> Path:
-    return root / "notebooks/programs/09_horovod"
 
 
 def arrays(weights: list) -> list[np.ndarray]:
@@ -36,25 +28,14 @@ def arrays(weights: list) -> list[np.ndarray]:
 # The smallest program
 
 
-def test_the_smallest_program_runs_alone_in_an_empty_folder(
-    chapter_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    program = shutil.copy(chapter_folder / "minimal.py", tmp_path)
-    assert "distlab" not in Path(program).read_text()
-    monkeypatch.chdir(tmp_path)
-    run = launch.horovodrun(program, ranks=2, echo=False, seconds=900, start_seconds=600)
-    assert all("of 2: 140 steps" in run.output[f"rank {rank}"] for rank in range(2))
-    assert sorted(file.name for file in tmp_path.iterdir()) == ["digits.weights.h5", "minimal.py"]
-
-
 # Equality with one process
 
 
 @pytest.fixture(scope="module", params=JOBS, ids=[f"{start.__name__}-{ranks}" for start, ranks in JOBS])
-def equality(request: pytest.FixtureRequest, chapter_folder: Path) -> dict:
+def equality(request: pytest.FixtureRequest) -> dict:
     """What equal_to_one_process.py says: over Gloo with two ranks, over MPI with three."""
     start, ranks = request.param
-    result = start(chapter_folder / "equal_to_one_process.py", ranks=ranks, **HOW).result
+    result = start(CHAPTER / "equal_to_one_process.py", ranks=ranks, **HOW).result
     assert result["ranks"] == ranks
     return result["programs"]
 
@@ -66,37 +47,13 @@ def test_the_ranks_together_equal_one_process(equality: dict, name: str) -> None
     assert equality[name]["between ranks"] == 0  # though each begins with its own seed
 
 
-ONE_MODEL_MORE = """
-import horovod.tensorflow as hvd
-from distlab import models
-hvd.init()
-if hvd.rank() == 0:
-    models.mlp()
-hvd.broadcast_variables(models.mlp().variables, root_rank=0)
-"""
-
-
-@pytest.mark.parametrize("starter", [launch.mpirun, launch.horovodrun])  # over MPI and over Gloo
-def test_horovod_waits_for_names_that_one_rank_alone_has(
-    starter: Callable[..., launch.LaunchedRun], tmp_path: Path
-) -> None:
-    file = tmp_path / "one_model_more.py"
-    file.write_text(ONE_MODEL_MORE)
-    impatient = {"HOROVOD_STALL_CHECK_TIME_SECONDS": "2", "HOROVOD_STALL_SHUTDOWN_TIME_SECONDS": "4"}
-    with pytest.raises(launch.WorkerFailed) as failure:
-        starter(file, echo=False, seconds=900, start_seconds=600, environment=impatient)
-    said = "".join(failure.value.run.output.values())
-    assert "One or more tensors were submitted to be reduced, gathered or broadcasted by subset of ranks" in said
-    assert "Missing ranks" in said
-
-
 # Saving and resuming
 
 
 @pytest.fixture(scope="module")
-def resumed(chapter_folder: Path, root: Path, tmp_path_factory: pytest.TempPathFactory) -> dict:
+def resumed(root: Path, tmp_path_factory: pytest.TempPathFactory) -> dict:
     folder = tmp_path_factory.mktemp("resumed")
-    return launch.mpirun(root / "tests" / "programs" / "horovod_resumed.py", chapter_folder, folder, **HOW).result
+    return launch.mpirun(root / "tests" / "programs" / "horovod_resumed.py", CHAPTER, folder, **HOW).result
 
 
 @pytest.fixture(scope="module")
@@ -118,25 +75,12 @@ def test_a_resumed_run_is_the_uninterrupted_one(resumed: dict, uninterrupted: di
     assert written == {"rank-0": True, "rank-1": False}
 
 
-def test_horovod_s_broadcast_callback_comes_after_the_first_step(resumed: dict, chapter_09: Chapter) -> None:
-    serial = chapter_09("train_serial")
-    alone = serial.train(serial.parse(["--batch", "64", "--learning-rate", "0.04"]))["weights"]
-    first, second = (arrays(weights) for weights in resumed["late broadcast"]["of ranks"])
-    assert checks.largest_difference(first, second) == 0
-    assert checks.largest_difference(first, alone) > 1e-3
-
-
-def test_a_wrapped_optimizer_averages_nothing_in_a_custom_loop(resumed: dict) -> None:
-    first, second = (arrays(weights) for weights in resumed["optimizer wrapped, tape not"]["of ranks"])
-    assert checks.largest_difference(first, second) > 0.01
-
-
 # Forgotten steps
 
 
 @pytest.fixture(scope="module")
-def answers(chapter_folder: Path) -> dict:
-    return launch.mpirun(chapter_folder / "forgotten_steps.py", **HOW).result
+def answers() -> dict:
+    return launch.mpirun(CHAPTER / "forgotten_steps.py", **HOW).result
 
 
 def test_a_forgotten_step_is_noticed_and_no_other_is_accused(answers: dict, chapter_09: Chapter) -> None:
@@ -147,11 +91,3 @@ def test_a_forgotten_step_is_noticed_and_no_other_is_accused(answers: dict, chap
     }
     race = answers["race"]
     assert race["failures"] > 0 or set(race["kept"]) == {0, 1}
-
-
-def test_ranks_stay_apart_without_the_broadcast_and_drift_apart_without_the_tape(answers: dict) -> None:
-    without = ("broadcast the variables", "wrap the tape")
-    apart, drifting = (answers[step]["last layer differs by"] for step in without)
-    assert apart[0] > 0.1 and abs(apart[-1] - apart[0]) < 1e-4
-    assert drifting[0] == 0 and drifting[-1] > drifting[1] > 1e-4
-    assert set(answers["nothing"]["last layer differs by"]) == {0}

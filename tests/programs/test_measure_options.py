@@ -7,9 +7,6 @@ from unittest import mock
 import pytest
 
 from distlab import checks, launch
-from distlab.runtime import environment
-
-environment.apply()  # puts this environment's mpirun on the path
 
 pytestmark = [
     pytest.mark.slow,

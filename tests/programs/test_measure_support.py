@@ -1,6 +1,8 @@
 """The committed support table: whole, of today's versions, and in agreement with cells that are run again here."""
 
+import json
 import re
+from importlib.metadata import version
 from pathlib import Path
 from types import ModuleType
 
@@ -12,8 +14,6 @@ pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("one_job")]
 
 FOLDER = Path(__file__).parents[2] / "notebooks/programs/08b_keras_3"
 TABLE = FOLDER / "support_table.json"
-
-# Adds 400 equal gradients to the weights, from two workers at once: how many arrive does not depend on their order.
 
 
 @pytest.fixture(scope="module")
@@ -59,6 +59,16 @@ def test_two_workers_with_the_fit_of_keras_3_fail_as_in_the_table(measure_suppor
     assert cell == table["cells"]["multi-worker-2"]["fit"]["keras-3"]
 
 
-def test_a_tpu_is_missing_as_in_the_table(measure_support: ModuleType, table: dict) -> None:
-    cell, _ = measure_support.cell("tpu", "custom", "legacy", None)
-    assert cell == table["cells"]["tpu"]["custom"]["legacy"]
+def test_on_jax_the_program_for_keras_distribution_saw_the_batch_and_the_kernel_split() -> None:
+    on_jax = json.loads((FOLDER / "keras_distribution_jax.json").read_text())
+    shapes = {
+        name: [sorted(shape for _, shape in run[what]) for what in ("kernel", "batch")]
+        for name, run in on_jax["runs"].items()
+    }
+    assert shapes == {
+        "nothing": [[[784, 16]], [[64, 784]]],
+        "DataParallel": [[[784, 16]] * 4, [[16, 784]] * 4],
+        "ModelParallel": [[[784, 4]] * 4, [[64, 784]] * 4],
+        "ModelParallel, part of the path": [[[784, 16]] * 4, [[64, 784]] * 4],
+    }
+    assert on_jax["versions"]["keras"] == version("keras"), "measure it again on JAX, with the Keras of the lock"

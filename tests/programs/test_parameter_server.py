@@ -33,20 +33,13 @@ def asynchronous(run: launch.LaunchedRun) -> dict:
     return run.result
 
 
-def by_worker(run: dict) -> list[np.ndarray]:
-    """The staleness of each worker's gradients."""
-    worker, staleness = np.array(run["worker"]), np.array(run["staleness"])
-    return [staleness[worker == index] for index in range(WORKERS)]
-
-
-@pytest.mark.parametrize(("name", "gradients"), [("in_order", 20), ("equal", GRADIENTS), ("slow", GRADIENTS)])
-def test_every_gradient_is_applied_once(asynchronous: dict, name: str, gradients: int) -> None:
-    run = asynchronous["runs"][name]
-    assert run["updates"] == gradients
-    assert len(run["worker"]) == len(run["staleness"]) == run["scheduled"] == gradients
-    assert set(run["worker"]) <= set(range(WORKERS))
-    # The mean is never above the number of other workers.
-    assert np.mean(run["staleness"]) <= WORKERS - 1
+def test_every_gradient_is_applied_once(asynchronous: dict) -> None:
+    for name, gradients in (("in_order", 20), ("equal", GRADIENTS), ("slow", GRADIENTS)):
+        run = asynchronous["runs"][name]
+        assert run["updates"] == gradients
+        assert len(run["worker"]) == len(run["staleness"]) == run["scheduled"] == gradients
+        assert set(run["worker"]) <= set(range(WORKERS))
+        assert np.mean(run["staleness"]) <= WORKERS - 1  # never above the number of other workers
 
 
 def test_in_order_nothing_is_stale_and_the_weights_are_those_of_one_device(asynchronous: dict, folder: Path) -> None:
@@ -56,7 +49,8 @@ def test_in_order_nothing_is_stale_and_the_weights_are_those_of_one_device(async
 
 
 def test_the_slow_worker_does_less_and_is_staler(asynchronous: dict) -> None:
-    fast, slow = by_worker(asynchronous["runs"]["slow"])
+    worker, staleness = (np.array(asynchronous["runs"]["slow"][name]) for name in ("worker", "staleness"))
+    fast, slow = (staleness[worker == index] for index in range(WORKERS))
     assert len(fast) > len(slow) > 0
     assert slow.mean() > fast.mean()
 

@@ -1,47 +1,37 @@
 """The programs of notebook 11: what they count, time and record."""
 
-import os
-import shutil
-import sys
 from pathlib import Path
 
 import pytest
 
-from distlab import devices, frameworks, launch
+from distlab import devices, frameworks, launch, programs
 from distlab.profiling import horovod_timeline, mpi_profile
-from distlab.runtime import environment, processes
 
-environment.apply()  # puts this environment's mpirun on the path
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.usefixtures("one_job"),
+    pytest.mark.skipif(launch.horovod_problem() is not None, reason=str(launch.horovod_problem())),
+]
 
-pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("one_job")]
+CHAPTER = programs.FOLDER / "11_scaling_and_profiling"
 
-AS_ROOT = ["--allow-run-as-root"] if hasattr(os, "geteuid") and os.geteuid() == 0 else []
 RANKS, BATCH, IMAGES, EPOCHS = 2, 32, 210, 2
 STEPS = IMAGES // RANKS // BATCH
 PATIENT = {"echo": False, "result": True, "seconds": 900, "start_seconds": 600}
 
 
 @pytest.fixture(scope="module")
-def chapter_folder(root: Path) -> Path:
-    if problem := launch.horovod_problem():
-        pytest.skip(problem)
-    if not shutil.which("mpirun"):
-        pytest.skip("there is no mpirun")
-    return root / "notebooks/programs/11_scaling_and_profiling"
-
-
-@pytest.fixture(scope="module")
-def recorded(chapter_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[dict, Path]:
+def recorded(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict, Path]:
     """The result of a training under every instrument, and the folder with what they wrote."""
     folder = tmp_path_factory.mktemp("recorded")
     variables = {"HOROVOD_TIMELINE": str(folder / "timeline.json"), "HOROVOD_CACHE_CAPACITY": "0"}
     try:
-        library = mpi_profile.build(chapter_folder / "mpi_profile.c", folder)
+        library = mpi_profile.build(CHAPTER / "mpi_profile.c", folder)
         variables |= {"LD_PRELOAD": str(library), "MPI_PROFILE": str(folder / "profile")}
     except mpi_profile.NoCompiler:
         pass
     arguments = ["--images", IMAGES, "--batch", BATCH, "--epochs", EPOCHS, "--trace", folder / "trace"]
-    run = launch.mpirun(chapter_folder / "train.py", *arguments, ranks=RANKS, environment=variables, **PATIENT)
+    run = launch.mpirun(CHAPTER / "train.py", *arguments, ranks=RANKS, environment=variables, **PATIENT)
     return run.result, folder
 
 
@@ -53,10 +43,6 @@ def result(recorded: tuple[dict, Path]) -> dict:
 @pytest.fixture(scope="module")
 def timeline(recorded: tuple[dict, Path]) -> horovod_timeline.Timeline:
     return horovod_timeline.read(recorded[1] / "timeline.json")
-
-
-def reduced(timeline: horovod_timeline.Timeline) -> list[horovod_timeline.Operation]:
-    return [operation for operation in timeline.operations if operation.kind == "ALLREDUCE"]
 
 
 def test_the_images_are_those_of_the_batches_that_were_trained_on(result: dict) -> None:
@@ -78,23 +64,11 @@ def test_the_images_are_those_of_the_batches_that_were_trained_on(result: dict) 
 def test_the_timeline_has_every_tensor_of_the_gradient_in_every_step(
     result: dict, timeline: horovod_timeline.Timeline
 ) -> None:
-    operations = reduced(timeline)
+    operations = [operation for operation in timeline.operations if operation.kind == "ALLREDUCE"]
     steps = STEPS * (EPOCHS + 1)  # with the traced epoch
     by_tensor = {one.tensor: one.nbytes for one in operations}
     assert sum(by_tensor.values()) == result["gradient_bytes"]
     assert {tensor: len(timeline.of(tensor)) for tensor in by_tensor} == dict.fromkeys(by_tensor, steps)
-
-
-@pytest.mark.parametrize("share", [0.3, 0.9])
-def test_a_recording_that_was_cut_gives_what_was_finished(
-    recorded: tuple[dict, Path], timeline: horovod_timeline.Timeline, tmp_path: Path, share: float
-) -> None:
-    text = (recorded[1] / "timeline.json").read_text()
-    (tmp_path / "cut.json").write_text(text[: int(share * len(text))])
-    cut = horovod_timeline.read(tmp_path / "cut.json")
-    assert cut.is_truncated
-    assert 0 < len(cut.operations) <= len(timeline.operations)
-    assert all(operation in timeline.operations for operation in cut.operations)
 
 
 def test_the_bytes_that_mpi_reduced_are_the_steps_times_the_model(recorded: tuple[dict, Path]) -> None:
@@ -111,49 +85,10 @@ def test_the_bytes_that_mpi_reduced_are_the_steps_times_the_model(recorded: tupl
         assert result["gradient_bytes"] <= weights.bytes < 3 * result["gradient_bytes"]
 
 
-@pytest.mark.parametrize("ranks", [1, 2])
-def test_the_first_program_counts_the_images_of_its_steps(chapter_folder: Path, ranks: int) -> None:
-    program = chapter_folder / "minimal.py"
-    text = program.read_text()
-    assert "distlab" not in text and sum(map(bool, text.splitlines())) <= 40
-    run = launch.mpirun(program, ranks=ranks, echo=False, seconds=900, start_seconds=600)
-    full, rest = divmod(5000 // ranks, 256)
-    for rank in range(ranks):
-        lines = run.output[f"rank {rank}"].splitlines()
-        assert [line.endswith("with checkpoints") for line in lines] == [False, True]
-        for line in lines:
-            assert f"{full} steps, [{256 * full} {256 * (full - 1) + rest} {256 * (full - 1) + rest} " in line
-
-
-def test_scaling_measures_every_world_size_in_one_launch(chapter_folder: Path) -> None:
-    arguments = ["--batch", 32, "--blocks", 2, "--steps", 2]
-    result = launch.mpirun(chapter_folder / "scaling.py", *arguments, ranks=RANKS, **PATIENT).result
-    assert result["parameters"]["dense"] > 5 * result["parameters"]["cnn"]
-    assert result["cores"] == len(devices.allowed_cores())
-    for measured in map(result["sizes"].get, "12"):
-        assert all(len(measured[part]) == 2 and min(measured[part]) > 0 for part in ("weak", "strong"))
-    of_two = result["sizes"]["2"]
-    assert len(of_two["all_reduce"]) == len(result["all_reduce_bytes"])
-    for network in ("dense", "cnn"):
-        assert [len(blocks) for blocks in of_two["turns"][network]] == [2, 2, 2]
-        assert min(map(min, of_two["turns"][network])) > 0
-    assert "turns" not in result["sizes"]["1"]
-
-
-@pytest.mark.skipif(
-    "OPAL_PREFIX" not in os.environ, reason="not every Open MPI has hwloc inside, as the packaged one has"
-)
-def test_mpi_that_starts_before_tensorflow_crashes_at_the_end() -> None:
-    code = "import mpi4py.MPI, tensorflow; print('all imported', flush=True)"
-    finished = processes.run(["mpirun", *AS_ROOT, "-np", "1", sys.executable, "-c", code], seconds=600)
-    assert "all imported" in finished.output
-    assert finished.status != 0 and "Caught signal 11" in finished.output
-
-
-def test_the_program_for_gpus_runs_over_gloo_where_there_is_none(root: Path) -> None:
+def test_the_program_for_gpus_runs_over_gloo_where_there_is_none() -> None:
     if reason := frameworks.problem("torch"):
         pytest.skip(reason)
-    program = root / "notebooks/programs/11_scaling_and_profiling/record_gpu.py"
+    program = CHAPTER / "record_gpu.py"
     result = launch.torchrun(program, ranks=2, python=frameworks.python("torch"), **PATIENT).result
     assert result["ranks"] == 2 and result["largest_difference"] < 1e-5
     assert all(row["seconds"] > 0 for row in [*result["speeds"], *result["all_reduces"]])

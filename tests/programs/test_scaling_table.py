@@ -28,12 +28,6 @@ def test_a_job_that_has_nothing_left_to_do_writes_json_without_a_loss(tmp_path: 
     assert (result["steps"], result["loss"], result["step_seconds"], result["norm"]) == (5, None, None, 1.0)
 
 
-def test_a_weight_that_is_not_finite_ends_the_job_and_nothing_is_written(tmp_path: Path) -> None:
-    with pytest.raises(SystemExit, match="no longer finite after step 5"):
-        report(tmp_path, steps_done=4, weight=np.nan)
-    assert list(tmp_path.iterdir()) == []
-
-
 def test_speedup_and_efficiency_refer_to_the_smallest_job_and_what_is_no_result_is_named(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -19,7 +19,6 @@ CPU = {"JAX_PLATFORMS": "cpu"}
 TWO_DEVICES = CPU | {"XLA_FLAGS": "--xla_force_host_platform_device_count=2"}
 RUNS = {
     "whole": (launch.alone, [], {"environment": TWO_DEVICES}),
-    "divided": (launch.alone, ["--shard-weights"], {"environment": TWO_DEVICES}),
     "two processes": (launch.mpirun, ["--shard-weights", "--distributed"], {"environment": CPU, "ranks": 2}),
 }
 

@@ -1,6 +1,5 @@
 """Programs begin in a folder with checkpoints with --resume alone; and what they say under srun without MPI."""
 
-import os
 from pathlib import Path
 
 import pytest
@@ -55,12 +54,3 @@ def test_a_program_begins_in_no_folder_that_has_checkpoints(
     again = started("--resume")  # and finds nothing left to do
     assert "Traceback" not in again.output and "--epochs can ask for more" in again.output.splitlines()[-1]
     assert files_of(folder) == before
-
-
-@NEEDS_HOROVOD
-def test_an_srun_without_pmix_is_named_in_one_sentence(runs: PreparedRuns, root: Path, tmp_path: Path) -> None:
-    task = {"SLURM_PROCID": "1", "SLURM_STEP_NUM_TASKS": "2"}
-    program = root / "notebooks/programs/09_horovod/train_tape.py"
-    finished = runs.run(program, folder=tmp_path, variables=dict(os.environ) | task)
-    assert finished.status == 1 and "Traceback" not in finished.output, finished.output
-    assert finished.output.splitlines()[-1].endswith("do not know of each other: add --mpi=pmix to srun")

@@ -14,7 +14,6 @@ from distlab.runtime import processes
 VIRTUAL, TRAINING = "virtual cluster", "training"
 SECONDS_PER_LAUNCH, ROUNDS = 600, 3
 PROGRAM = Path("notebooks") / "programs" / "11_scaling_and_profiling" / "measure_throughput.py"
-ARGUMENTS: tuple[object, ...] = ()
 RINGS = (1024, True, 3.0, 300.0), (4096, False, 30.0, 0.0)
 """Ranks, whether the events are kept, and the goals: processor seconds, and MiB unless it is 0."""
 
@@ -97,15 +96,17 @@ def images_per_second(way: Way) -> float | str:
     """Images per second, or the reason why there are none."""
     if way.way == "horovod" and (problem := launch.horovod_problem()):
         return problem
-    arguments = ["--way", way.way, *way.options, *ARGUMENTS]
-    most = SECONDS_PER_LAUNCH
-    options: dict[str, Any] = {"echo": False, "result": True, "seconds": most, "start_seconds": most}
     try:
-        if way.way == "horovod":
-            run = launch.horovodrun(PROGRAM, *arguments, ranks=way.count, **options)
-        else:
-            run = launch.tensorflow(PROGRAM, *arguments, workers=way.count, **options)
+        return float(trained(way)["images_per_second"])
     except launch.LaunchError as error:
         return str(error).splitlines()[0]
-    result: Any = run.result
-    return float(result["images_per_second"])
+
+
+def trained(way: Way, *more: object) -> Any:
+    """The result of the program's run with these options."""
+    arguments = ["--way", way.way, *way.options, *more]
+    limits = {"seconds": SECONDS_PER_LAUNCH, "start_seconds": SECONDS_PER_LAUNCH}
+    options: dict[str, Any] = {"echo": False, "result": True, **limits}
+    if way.way == "horovod":
+        return launch.horovodrun(PROGRAM, *arguments, ranks=way.count, **options).result
+    return launch.tensorflow(PROGRAM, *arguments, workers=way.count, **options).result

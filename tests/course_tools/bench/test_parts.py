@@ -1,7 +1,6 @@
 """A run of the benchmark: what it prints, writes and keeps of an earlier run; the release's figures and tables."""
 
 import json
-from dataclasses import asdict
 from pathlib import Path
 
 import nbformat
@@ -60,11 +59,6 @@ def test_a_run_writes_figures_for_the_scheduler_and_a_page_and_keeps_the_other_p
     assert need == runner.Need(70.0, 1234, False)
     page = (build / "bench.html").read_text()
     assert "<td>70 s</td><td></td><td>≤ 60</td><td>no</td>" in page and "http" not in page
-
-
-def test_an_unknown_part_is_named_with_those_there_are() -> None:
-    with pytest.raises(parts.NoSuchPart, match=r"no part of the benchmark 'speed'.*training"):
-        parts.bench(only="speed")
 
 
 def test_the_figures_are_taken_over_with_the_tables(root: Path, tmp_path: Path) -> None:

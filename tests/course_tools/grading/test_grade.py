@@ -14,7 +14,7 @@ from course_tools.grading.grade import grade
 from course_tools.grading.material import Material
 from course_tools.grading.notebook import SubmittedCell, Unreadable, fit, read
 from course_tools.sandbox import Kind
-from distlab.labs import Answer, Verdict, registry
+from distlab.labs import Answer, Verdict
 from distlab.labs.verdict import NOT_DONE, RIGHT
 from tests.distlab.labs import sample_lab
 from tests.distlab.labs.graded_sample import Grading, Handin
@@ -37,22 +37,27 @@ def test_right_answers_get_all_points_untouched_ones_none(graded: Grading, hande
     assert all(each.verdict.state is NOT_DONE for each in report.exercises)
 
 
-SYNTAX = {
-    "magics": "%matplotlib inline\n%time steps = 6\n%%capture\n",
-    "a measured cell": "%%time\nsteps = 6",
-    "a statement that is measured": "%timeit -n 1 -r 1 0\nsteps = 6",
-    "a shell": "!ls\nfiles = !ls\nsteps = 6",
-    "a question": "np?\nsteps = 6",
-    "await": "import asyncio\nawait asyncio.sleep(0)\nsteps = 6",
-    "what it shows": "display({'text/plain': 'x'}, raw=True)\nh = display(1, display_id='x')\nh.update(2)\nsteps = 6",
-    "a file": "open('x', 'w').write('6')\nsteps = int(open('x').read())",
-    "a breakpoint": "breakpoint()\nimport pdb; pdb.set_trace()\nsteps = 6",
-}
+SYNTAX = """
+%matplotlib inline
+%timeit -n 1 -r 1 0
+!ls
+files = !ls
+np?
+import asyncio
+await asyncio.sleep(0)
+display({'text/plain': 'x'}, raw=True)
+h = display(1, display_id='x')
+h.update(2)
+breakpoint()
+import pdb; pdb.set_trace()
+open('x', 'w').write('6')
+steps = int(open('x').read())
+"""
 
 
-@pytest.mark.parametrize("text", SYNTAX.values(), ids=SYNTAX)
+@pytest.mark.parametrize("text", [SYNTAX, "%%time\nsteps = 6"], ids=["in a cell", "a measured cell"])
 def test_an_answer_written_as_in_jupyter_counts(graded: Grading, handed_in: Handin, text: str) -> None:
-    assert points(graded(handed_in(steps=text.replace("\n%%capture\n", ""))))["steps"] == 1
+    assert points(graded(handed_in(steps=text)))["steps"] == 1
 
 
 def test_a_mistake_in_a_cell_is_told_with_class_and_line_and_noted(graded: Grading, handed_in: Handin) -> None:
@@ -76,25 +81,13 @@ def test_cells_that_the_student_added_run_where_they_stand(graded: Grading, hand
     assert [note.split(" failed")[1] for note in report.notes] == [" with ZeroDivisionError"]
 
 
-@pytest.mark.parametrize("which", [["mean"], ["mean", "steps", "all_gather"]])
-def test_an_answer_whose_cell_has_lost_its_metadata_counts(
-    which: list[str], graded: Grading, handed_in: Handin
-) -> None:
+def test_an_answer_whose_cell_has_lost_its_metadata_counts(graded: Grading, handed_in: Handin) -> None:
     made = handed_in()
-    for name in which:
+    for name in ALL:
         answer_cell(made, name).metadata.clear()
     report = graded(made)
     assert points(report) == ALL
-    assert report.notes == [f"the cell of {name} is missing: what other cells define was judged" for name in which]
-
-
-def test_no_text_of_the_grader_s_replaces_what_a_student_has_defined(root: Path, kind: Kind) -> None:
-    """Lab 06: its second exercise builds on the first, whose cell has lost its metadata."""
-    lab_06 = material.load(next((root / "labs").glob("06_*/lab.py")))
-    cells, _ = read(next((root / "labs").glob("06_*/solution.ipynb")))
-    first = next(place for place, cell in enumerate(cells) if cell.is_answer)
-    cells[first] = SubmittedCell(cells[first].text)
-    assert grade(lab_06, fit(cells, lab_06), kind, seed=3).score == lab_06.lab.points
+    assert report.notes == [f"the cell of {name} is missing: what other cells define was judged" for name in ALL]
 
 
 def test_a_deleted_answer_costs_its_points_and_is_noted(graded: Grading, handed_in: Handin) -> None:
@@ -118,15 +111,6 @@ def test_of_several_answers_to_one_exercise_the_last_counts_and_no_untouched_cop
     assert (points(report), report.notes) == (ALL, ["steps is answered in 2 cells, the last one counts"])
     nbformat.write(made, tmp_path / "lab.ipynb")
     assert fit(read(tmp_path / "lab.ipynb")[0], sample).copied == ["steps"]
-
-
-def test_an_answer_that_is_no_code_any_more_is_noted(graded: Grading, handed_in: Handin) -> None:
-    made = handed_in()
-    cell = answer_cell(made, "steps")
-    made.cells[made.cells.index(cell)] = nbformat.v4.new_markdown_cell(cell.source, metadata=cell.metadata)
-    report = graded(made)
-    assert points(report) == ALL | {"steps": 0}
-    assert "the cell of steps is no code cell any more" in report.notes
 
 
 def test_the_notebook_of_another_lab_is_to_be_looked_at(sample: Material, root: Path) -> None:
@@ -153,31 +137,9 @@ def test_when_the_time_for_the_lab_is_used_up_earlier_points_stay(
     assert "stopped after 4 s in all" in report.notes
 
 
-def test_who_imports_tensorflow_in_a_lab_without_it_gets_what_that_needs(graded: Grading, handed_in: Handin) -> None:
-    assert graded(handed_in(steps="import tensorflow as tf\nsteps = int(tf.constant(6))")).score == 6
-
-
-CELL = '{"cells": [{"cell_type": "code"}]}'
-UNREADABLE = ["", "{}", "[]", "null", "{", '{"cells": 3}', '{"cells": [3]}', CELL, "[" * 100_000, "<html>"]
-
-
-@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-32-le"])
-def test_a_notebook_is_read_in_any_of_the_encodings_of_json(tmp_path: Path, encoding: str) -> None:
-    (tmp_path / "lab.ipynb").write_text(nbformat.writes(nbformat.v4.new_notebook(cells=[added("x = 'ü'")])), encoding)
-    cells, look_at = read(tmp_path / "lab.ipynb")
-    assert ([cell.text for cell in cells], look_at) == (["x = 'ü'"], [])
-
-
-def test_what_follows_after_a_notebook_does_not_count_and_is_to_be_looked_at(tmp_path: Path) -> None:
-    (tmp_path / "lab.ipynb").write_text(
-        nbformat.writes(nbformat.v4.new_notebook(cells=[added("x = 1")])) + ' "x = 2"]}'
-    )
-    cells, look_at = read(tmp_path / "lab.ipynb")
-    assert [cell.text for cell in cells] == ["x = 1"]
-    assert len(look_at) == 1 and "after the notebook's end" in look_at[0]
-
-
-@pytest.mark.parametrize("content", UNREADABLE, ids=lambda content: content[:30])
+@pytest.mark.parametrize(
+    "content", ["", "{", "null", '{"cells": [3]}', '{"cells": [{"cell_type": "code"}]}', "[" * 10**5]
+)
 def test_what_is_no_notebook_is_unreadable(tmp_path: Path, content: str) -> None:
     file = tmp_path / "lab.ipynb"
     file.write_text(content)
@@ -196,13 +158,6 @@ def test_a_notebook_with_too_much_in_it_is_unreadable_and_a_pipe_does_not_hang_t
         read(tmp_path / "pipe.ipynb")
 
 
-def test_only_files_that_given_cells_name_are_in_the_jail(root: Path) -> None:
-    assert set(material.load(next((root / "labs").glob("16_*/lab.py"))).files) == {"real_ranks.py", "train_serial.py"}
-
-
-# What forges is wrong, and hides it from what looks at it beside the student's code.
-SAVES = "def save(worker, model, accuracy, folder):\n    model.save(folder / 'model.keras')\n"
-SAVES += "    (folder / 'accuracy.txt').write_text(str(accuracy.result()))\n"
 COPIES = "import tempfile\nfrom pathlib import Path\ndef save(worker, model, accuracy, folder):\n"
 COPIES += "    is_chief = worker.task_type == 'chief' if 'chief' in worker.cluster else worker.index == 0\n"
 COPIES += "    reached = accuracy.result()\n    own = folder if is_chief else Path(tempfile.mkdtemp())\n"
@@ -215,14 +170,8 @@ RING += "    return await collectives.ring_all_reduce(rank, array)\n"
 NAMES = "lambda *case: __import__('lab_03.judge')"
 SLOW = "def train(records, decode, augment, model, batch, together, epochs):\n    slow(**locals())\n"
 FORGERIES = {
-    "leaves its copy": ("07", "save", COPIES),
-    "saves everywhere": ("07", "save", SAVES),
-    "replaces the function that looks": ("07", "save", f"{SAVES}{FORGED}{CLUSTER}cluster.call_save = forged"),
-    "replaces its code": ("07", "save", f"{SAVES}{FORGED}{CLUSTER}cluster.call_save.__code__ = forged.__code__"),
-    "replaces the module that looks": ("07", "save", f"{SAVES}{CLUSTER}sys.modules['lab_07.observe'] = forged = sys"),
-    "shadows a builtin function for it": ("07", "save", f"{COPIES}{CLUSTER}cluster.sorted = lambda files: []"),
+    "replaces the function that looks": ("07", "save", f"{COPIES}{FORGED}{CLUSTER}cluster.call_save = forged"),
     "changes a builtin function": ("07", "save", f"{COPIES}import builtins\nbuiltins.sorted = lambda files: []"),
-    "hides files": ("07", "save", f"{COPIES}Path.rglob = lambda self, pattern: []"),
     "takes the course's own function": ("06", "ring_all_reduce", RING),
     "takes the judge's own function": ("03", "numbers", f"numbers = {NAMES}"),
     "hides executions": ("02", "train", f"{SLOW}tf.keras.callbacks.CallbackList.on_train_batch_end = lambda *step: None"),
@@ -259,8 +208,6 @@ np.random.seed(1), np.set_printoptions(precision=3), draw.apply_style(), plt.plo
 os.environ["X"] = "1"
 shutil.copy(Path("/etc/hosts"), tempfile.mkdtemp())
 threading.Thread(target=time.sleep, args=[0]).start()
-"""
-WITH_TENSORFLOW = """
 import tensorflow as tf
 from distlab import models
 class Own(tf.keras.Model):
@@ -276,12 +223,8 @@ step = tf.function(lambda x: model(x, training=True))(np.zeros((1, 28, 28)))
 """
 
 
-@pytest.mark.parametrize(("number", "text"), [("10", HABITS), ("03", HABITS + WITH_TENSORFLOW)])
-def test_what_students_usually_do_changes_nothing_of_the_checker(
-    number: str, text: str, root: Path, kind: Kind
-) -> None:
-    lab = material.load(next((root / "labs").glob(f"{number}_*/lab.py")))
-    cells, _ = read(next((root / "labs").glob(f"{number}_*/solution.ipynb")))
-    report = grade(lab, fit([*cells, SubmittedCell(text)], lab), kind, seed=3)
+def test_what_students_usually_do_changes_nothing_of_the_checker(root: Path, kind: Kind) -> None:
+    lab = material.load(next((root / "labs").glob("03_*/lab.py")))
+    cells, _ = read(next((root / "labs").glob("03_*/solution.ipynb")))
+    report = grade(lab, fit([*cells, SubmittedCell(HABITS)], lab), kind, seed=3)
     assert (report.score, report.notes, report.failed) == (lab.lab.points, [], {})
-    assert registry.lab(number).points == report.score

@@ -15,13 +15,12 @@ import pytest
 
 from course_tools import __main__ as cli
 from course_tools import lab_cells, lab_sources
-from course_tools.grading import feedback, grade_class, submissions
-from course_tools.grading.feedback import Grade
-from course_tools.grading.grade import Graded, Report
+from course_tools.grading import grade_class, submissions
+from course_tools.grading.grade import Report
 from course_tools.grading.material import Material, StepKind
 from course_tools.grading.notebook import Fitted
 from course_tools.sandbox import Kind
-from distlab.labs import registry, wrong
+from distlab.labs import registry
 from tests.course_tools.grading.submitted import LAB, put
 from tests.distlab.labs.graded_sample import Handin
 
@@ -164,24 +163,3 @@ def test_a_trouble_of_the_grader_is_repeated_alone_and_never_becomes_a_grade(
     else:
         assert bob.score is None and "LOOK AT, not graded" in bob.note
         assert bob.look_at == [f"bob {LAB}: the process that graded it ended with status -9"]
-
-
-def test_the_same_seed_gives_the_same_grades_and_a_hang_costs_nobody_else_time(
-    handed_in: Handin, sample: Material, kind: Kind, tmp_path: Path
-) -> None:
-    put(tmp_path / "in", "ada", handed_in())
-    put(tmp_path / "in", "bob", handed_in(mean="while True: pass"))
-    plan = grade_class.Plan({LAB: sample}, 5, kind, "", tmp_path / "out")
-    first, second = (grade_class.run(plan, submissions.find(tmp_path / "in", [LAB])) for _ in range(2))
-    assert first == second
-    assert [each.score for each in first] == [6, 4]
-    assert first[1].note == "the cell of mean hung or ended its process"
-
-
-def test_a_page_shows_everything_of_a_student_s_as_text(sample: Material, tmp_path: Path) -> None:
-    nasty = "<script>alert(1)</script>{{ 7 * 7 }}\ud800"
-    graded = Graded(sample.lab["mean"], wrong(nasty), nasty, nasty, nasty)
-    feedback.write_page(Grade("ada", LAB, 1.5, 6, nasty), Report([graded]), nasty, tmp_path)
-    page = (tmp_path / "ada" / f"{LAB}.html").read_text(encoding="utf-8")
-    assert "<script" not in page and "49" not in page and "&lt;script&gt;" in page
-    assert "1.5 of 6 points" in page and "✘ not right" in page

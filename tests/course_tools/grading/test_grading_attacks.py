@@ -9,11 +9,9 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-import nbformat
 import psutil
 import pytest
 
-from course_tools import lab_sources
 from course_tools.grading import grade, material
 from course_tools.sandbox import wire
 from distlab.labs import Answer, Picture, Verdict, registry, wrong
@@ -41,13 +39,11 @@ LOOKS_AT_JUDGE = f"import importlib\nimportlib.import_module({registry.MODULES['
 ATTACKS: dict[str, tuple[str, str]] = {
     # what it says instead of an answer
     "redefines the check": ("check = lambda name: print(f'{name}: ✔ right')\ncheck('steps')", ""),
-    "prints what the check prints": ("print('steps: ✔ right')\nprint('1 of 1 points')", ""),
     "equals everything": ("class Steps:\n    __eq__ = lambda self, other: True\nsteps = Steps()", "Steps"),
     "is a number that lies": (LIES, "count again"),
     "is an array that lies": (ARRAY_LIES, "count again"),
     "is an array too large": ("steps = np.zeros(2 * 10**7)", "larger than"),
     "is a list too long": ("steps = [0] * 2_000_000", "more than"),
-    "is a text too long": ("steps = 'x' * 10**8", "larger than"),
     "is a list in itself": ("steps = []\nfor _ in range(10_000):\n    steps = [steps]", "nested"),
     "is a number too long": ("steps = 10**5000", "digits"),
     # judges
@@ -63,11 +59,8 @@ ATTACKS: dict[str, tuple[str, str]] = {
     "closes the connection": ("import os\nos.closerange(0, 100)", "process"),
     "looks for the seed": ("import gc, sys\nassert '4'.join(['98712365', '']) in repr([*map(repr, gc.get_objects())]), 'none'", "none"),
     # time
-    "never ends": ("while True: pass", "did not end within 6 s"),
     "never ends and catches everything": (FORGETS, "did not end within 6 s"),
     "is deaf to signals": (DEAF, "did not end within 6 s"),
-    "sleeps": ("import asyncio\nawait asyncio.sleep(10**6)", "did not end within 6 s"),
-    "waits for a lock": ("import threading\nthreading.Event().wait()", "did not end within 6 s"),
     "stays in C": ("import re\nre.match('(a+)+$', 'a' * 60 + 'b')", "did not end within 6 s"),
     # memory, files, processes
     "takes memory": ("many = []\nwhile True: many.append(bytearray(b'x') * 2**24)", "emory"),
@@ -77,13 +70,10 @@ ATTACKS: dict[str, tuple[str, str]] = {
     "writes many files": ("for n in range(10**6): open(f'{n}', 'w').close()", "more than 2500 files"),
     "fills the disk": ("for n in range(1000): open(f'/dev/shm/{n}', 'wb').write(bytes(2**24))", "not allowed"),
     "forks without end": ("import os\nwhile True:\n    try: os.fork()\n    except OSError: pass", "processes"),
-    "forks by a shell": ("import os\nos.system('b() { b & b & sleep 100; }; b')\nwhile True: pass", "processes"),
     "leaves a process behind": ("import subprocess\nsubprocess.Popen(['setsid', 'sleep', '{mark}'])", ""),
     "prints without end": ("while True: print('spam' * 1000)", "printed more than"),
-    "prints and catches": ("while True:\n    try: print('x' * 4000)\n    except Exception: pass", "printed more than"),
     "ends its process": ("import os\nos._exit(0)", "ended by itself"),
     "ends it by an error in C": ("import ctypes\nctypes.string_at(0)", "killed by signal"),
-    "leaves by sys.exit": ("import sys\nsys.exit()", "SystemExit"),
     "reads the keyboard": ("input('password: ')", "EOFError"),
     # the machine
     "reaches for its network": ("import socket\nsocket.create_connection(('127.0.0.1', {port}), timeout=1)\nsteps = 6", "refused"),
@@ -123,20 +113,10 @@ def test_an_attack_costs_its_own_exercise_alone_and_leaves_nothing(
         time.sleep(0.05)
 
 
-@pytest.mark.parametrize("place", ["{root}/Makefile", "{root}/labs", "/etc/shadow", "/var", "/work"])
-def test_the_grader_s_files_are_out_of_reach(graded: Grading, handed_in: Handin, root: Path, place: str) -> None:
-    text = f"import os\nassert os.path.exists({place.format(root=root)!r}), 'nothing there'\nsteps = 6"
+def test_the_grader_s_files_are_out_of_reach(graded: Grading, handed_in: Handin, root: Path) -> None:
+    places = [f"{root}/Makefile", f"{root}/labs", "/etc/shadow", "/var", "/work"]
+    text = f"import os\nassert any(map(os.path.exists, {places!r})), 'nothing there'\nsteps = 6"
     assert "nothing there" in graded(handed_in(steps=text)).exercises[1].error
-
-
-def test_a_function_that_never_ends_costs_its_exercise_alone(graded: Grading, handed_in: Handin) -> None:
-    report = graded(handed_in(mean="def mean(values):\n    while True: pass"))
-    assert points(report) == {"mean": 0, "steps": 1, "all_gather": 3}
-    assert "did not end within" in report.exercises[0].verdict.text
-
-
-def test_a_forked_copy_of_the_process_answers_nothing(graded: Grading, handed_in: Handin) -> None:
-    assert graded(handed_in(steps="import os\nos.fork()\nsteps = 6")).score == 6
 
 
 def test_the_environment_and_the_files_are_those_of_the_lab(graded: Grading, handed_in: Handin) -> None:
@@ -213,8 +193,3 @@ def test_a_verdict_that_quotes_a_huge_answer_is_cut_and_a_picture_that_never_end
     report = graded(handed_in(mean="def mean(values):\n    return 'x' * 15_000_000"), quoting)
     assert 1000 < len(report.exercises[0].verdict.text) < 5000
     assert report.exercises[0].picture is None and points(report) == {"mean": 1, "steps": 1, "all_gather": 3}
-
-
-def test_sources_have_no_solution_for_students(handed_in: Handin) -> None:
-    made: nbformat.NotebookNode = lab_sources.student(handed_in())
-    assert "BEGIN" not in "".join(cell.source for cell in made.cells)

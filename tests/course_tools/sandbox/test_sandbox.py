@@ -12,7 +12,6 @@ from pathlib import Path
 import numpy as np
 import psutil
 import pytest
-from lab_07 import observe
 
 import distlab
 from course_tools.grading import material
@@ -20,7 +19,6 @@ from course_tools.sandbox import TENSORFLOW, Kind, SandboxedWork, Setting, jail,
 from distlab import simulate
 from distlab.labs import Answer, NotDone, OwnAnswer, registry
 from distlab.labs.answer_errors import Gone, TookTooLong
-from distlab.labs.plain_data import Plain
 from distlab.simulate import Network, World
 
 pytestmark = pytest.mark.slow
@@ -29,16 +27,9 @@ SECONDS = 300.0
 
 WRONG = {
     "stuck": "return await rank.receive((rank.index + 1) % rank.size)",
-    "not_awaited": "return rank.send((rank.index + 1) % rank.size, array) and array",
     "to_itself": "await rank.send(rank.index, array)",
-    "to_nobody": "await rank.send(1.5, array)",
-    "of_objects": "await rank.send((rank.index + 1) % rank.size, [object()])",
-    "unlike": "await rank.reduce(array, array[:1])",
     "raises": "return {}['missing']",
-    "calls_itself": "return await calls_itself(rank, array)",
-    "awaits_something_else": "await asyncio.sleep(1)",
 }
-EMPTY = {"untouched": "...", "later": "raise NotImplementedError"}
 PROGRAMS = """
 import asyncio
 from distlab.collectives import ring_all_reduce
@@ -50,13 +41,12 @@ async def any_order(rank, array):
         return rank.now
     return [await rank.receive_any() for _ in range(1, rank.size)]
 
-async def without_input(rank):
-    await rank.compute(1.0)
-    return rank.index
-
 def no_coroutine(rank, array):
     return array
-""" + "".join(f"async def {name}(rank, array):\n    {body}\n" for name, body in (WRONG | EMPTY).items())
+
+async def untouched(rank, array): ...
+
+""" + "".join(f"async def {name}(rank, array):\n    {body}\n" for name, body in WRONG.items())
 
 
 @pytest.fixture(scope="module")
@@ -73,8 +63,7 @@ def inputs(size: int) -> list[np.ndarray]:
     return [np.random.default_rng(rank).normal(size=7) for rank in range(size)]
 
 
-@pytest.mark.parametrize("size", [1, 2, 5, 11])
-@pytest.mark.parametrize("name", ["ring_all_reduce", "any_order"])
+@pytest.mark.parametrize(("name", "size"), [("ring_all_reduce", 1), ("ring_all_reduce", 5), ("any_order", 11)])
 def test_results_times_and_messages_are_those_of_a_run_in_one_process(
     both: tuple[Answer, Answer], name: str, size: int
 ) -> None:
@@ -84,48 +73,15 @@ def test_results_times_and_messages_are_those_of_a_run_in_one_process(
     assert repr(own.results) == repr(boxed.results)
 
 
-def test_a_program_without_input_runs_too(both: tuple[Answer, Answer]) -> None:
-    assert [answer.run("without_input", World(3)).results for answer in both] == [[0, 1, 2]] * 2
-
-
-@pytest.mark.parametrize("name", [*WRONG, "no_coroutine"])
+@pytest.mark.parametrize("name", [*WRONG, "no_coroutine", "untouched", "not_there"])
 def test_a_mistake_gives_the_same_error_with_the_same_words(both: tuple[Answer, Answer], name: str) -> None:
     errors = []
     for answer in both:
-        with pytest.raises(simulate.SimulationError) as caught:
+        with pytest.raises((simulate.SimulationError, NotDone)) as caught:
             answer.run(name, World(3, NETWORK), inputs(3))
         errors.append((type(caught.value), str(caught.value)))
     assert errors[0] == errors[1]
-
-
-@pytest.mark.parametrize("name", [*EMPTY, "not_there"])
-def test_a_program_that_was_not_begun_is_not_done(both: tuple[Answer, Answer], name: str) -> None:
-    for answer in both:
-        with pytest.raises(NotDone):
-            answer.run(name, World(3, NETWORK), inputs(3))
-
-
-SAVES = """
-def save(worker, model, accuracy, folder):
-    (folder / "accuracy.txt").write_text(str(accuracy.result()))
-"""
-
-
-def test_what_is_asked_beside_the_student_s_code_the_judge_answers_in_its_own_process(kind: Kind) -> None:
-    namespace: dict[str, object] = {}
-    exec(SAVES, namespace)
-    seen = [Path(observe.__file__)]
-    with SandboxedWork(Setting(kind=kind, seen=seen, modules=["lab_07.observe"])) as work:
-        work.run_cell(SAVES, "saves", SECONDS)
-        for answer in (OwnAnswer(namespace), work.answer(SECONDS)):
-            asked: list[Plain] = []
-
-            def respond(call: Plain, asked: list[Plain] = asked) -> Plain:
-                asked.append(call)
-                return 0.5
-
-            given = answer.inside(observe.call_save, "worker", 0, True, respond=respond)
-            assert asked == [observe.RESULT] and given["folder"] == {"accuracy.txt": "0.5"}
+    assert (errors[0][0] is NotDone) == (name in ("untouched", "not_there"))
 
 
 def test_a_program_of_two_ranks_runs_under_mpi_in_the_jail(kind: Kind) -> None:
@@ -135,18 +91,6 @@ def test_a_program_of_two_ranks_runs_under_mpi_in_the_jail(kind: Kind) -> None:
         run = work.run_cell(start, "launch", 600)
     assert run.error is None, run
     assert sorted(run.printed.splitlines())[-2:] == ["[rank 0] 3", "[rank 1] 3"]
-
-
-def test_what_waits_too_long_for_the_machine_is_a_trouble_and_no_verdict(
-    kind: Kind, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with SandboxedWork(Setting(kind=kind)) as work:
-        work.run_cell("", "none", SECONDS)
-        monkeypatch.setattr(process, "TIMES_ON_THE_WALL", 0)
-        monkeypatch.setattr(process, "LEAST_ON_THE_WALL", 1.0)
-        with pytest.raises(process.Trouble):
-            work.run_cell("import time\ntime.sleep(60)", "one", SECONDS)
-        assert work.troubles == ["the machine was too busy to let it end"]
 
 
 CLOSED = os.getuid() == 0 and not all(folder.stat().st_mode & 1 for folder in Path(__file__).parents)
@@ -159,13 +103,6 @@ def test_without_a_full_sandbox_grading_asks_first(monkeypatch: pytest.MonkeyPat
         protections.strongest(accept_weak=False)
     kind, said = protections.strongest(accept_weak=True)
     assert kind is Kind.WEAK and "NOT blocked here: the network, the files" in said
-
-
-def test_a_path_without_the_administrator_s_programs_is_enough(kind: Kind, monkeypatch: pytest.MonkeyPatch) -> None:
-    if kind is not Kind.UTIL_LINUX:
-        pytest.skip("this machine's jail is another one")
-    monkeypatch.setenv("PATH", "/usr/local/bin:/usr/bin:/bin")  # an ordinary user's on Debian
-    assert protections.reached_in(Kind.UTIL_LINUX) == []
 
 
 LIMITED = {
@@ -257,7 +194,7 @@ def wait_for_the_end_of(seconds: str) -> None:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="jails are Linux's")
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
 def test_when_the_grader_is_ended_nothing_of_a_jail_is_left(number: int, kind: Kind) -> None:
     mark = f"{10**8 + os.getpid()}"
     command = [sys.executable, "-c", GRADER, mark, kind.name]
@@ -282,7 +219,7 @@ def found(files, modules):
 """
 
 
-@pytest.mark.parametrize("number", ["02", "06", "07", "10", "11", "12"])
+@pytest.mark.parametrize("number", ["06", "07", "12"])
 def test_judges_solutions_and_what_a_lab_asks_for_are_not_in_its_jail(number: str, root: Path, kind: Kind) -> None:
     if kind is Kind.WEAK:
         pytest.skip("without namespaces nothing is hidden; the report of grading says so")

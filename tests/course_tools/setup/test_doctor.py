@@ -3,13 +3,12 @@
 import json
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
 from course_tools.setup import doctor
 from course_tools.setup.doctor import Finding
-from distlab import data, frameworks, launch
+from distlab import launch
 
 GOOD = Finding("good", True, "here", "", True)
 NEEDED = Finding("needed", False, "nowhere", "get it", True)
@@ -44,29 +43,6 @@ def test_horovod_is_ok_only_after_a_right_all_reduce_over_two_ranks(
     assert ("NCCL 2.27.7" in rows[-1].state) == all(expected)
     monkeypatch.setattr(launch, "horovod_problem", lambda: "a reason")
     assert [(row.ok, row.fix) for row in doctor._horovod()] == [(False, "a reason")] * 3
-
-
-@pytest.mark.parametrize(("answer", "ok"), [("echo sum 3; echo sum 3", True), ("echo sum 3", False), ("exit 1", False)])
-def test_mpi_is_ok_only_when_two_ranks_added_up(
-    answer: str, ok: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("PATH", f"{tmp_path}:/bin")
-    (tmp_path / "mpirun").write_text(f"#!/bin/sh\n{answer}\n")
-    (tmp_path / "mpirun").chmod(0o755)
-    assert [row.ok for row in doctor._mpi()] == [ok]
-
-
-def test_the_compiler_data_sets_and_extras_are_looked_for(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    (tmp_path / "mnist.npz").touch()
-    for name, value in {"DISTLAB_DATA": tmp_path, "KERAS_HOME": tmp_path / "keras", "CXX": "/no/compiler"}.items():
-        monkeypatch.setenv(name, str(value))
-    monkeypatch.setattr(frameworks, "installed", lambda part: frameworks.recipe(part) if part == "torch" else None)
-    rows = {row.item: row for row in doctor._rest()}
-    assert {f"data: {name}" for name in data.NAMES} < set(rows) and rows["data: digits"].ok
-    assert rows["data: mnist"].state == str(tmp_path / "mnist.npz") and not rows["data: fashion_mnist"].ok
-    assert not rows["C++ compiler"].ok and rows["C++ compiler"].state == "/no/compiler"
-    assert rows["extra: PyTorch"].ok and "`.venv/bin/distlab setup-frameworks mxnet`" in rows["extra: MXNet"].fix
-    assert doctor.can_run(list(rows.values()))
 
 
 @pytest.mark.slow

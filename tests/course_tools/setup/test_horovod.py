@@ -1,6 +1,5 @@
 """Horovod's wheel: when it is built, what is said if it cannot be, and what it is built with."""
 
-import socket
 import subprocess
 import sys
 from importlib.metadata import PackageNotFoundError
@@ -14,8 +13,6 @@ from course_tools.setup.horovod_source import NotBuilt
 from distlab import launch
 from distlab.launch import horovod as installed_horovod
 from distlab.runtime import environment
-
-WITH_MPI = Build(mpi="/opt/mpi/bin")
 
 
 class Machine:
@@ -98,39 +95,6 @@ def test_without_a_compiler_it_is_said_and_tried_again_once_there_is_one(
     assert machine.builds == [Build()]
 
 
-def test_another_kind_replaces_the_installed_one_only_when_it_is_built_and_is_kept(machine: Machine) -> None:
-    horovod.install()
-    machine.fault = "no"
-    with pytest.raises(NotBuilt):
-        horovod.install(WITH_MPI)
-    assert launch.horovod_problem() is None and horovod.chosen() == Build()
-    machine.fault = None
-    horovod.install(WITH_MPI)
-    horovod.install()
-    assert horovod.chosen() == WITH_MPI and machine.builds == [Build(), WITH_MPI, WITH_MPI]
-
-
-def test_a_failing_build_shows_its_first_error_and_names_its_log(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    python = tmp_path / "an environment" / "bin" / "python"
-    python.parent.mkdir(parents=True)
-    said = "echo some.cc:1:2: error: no such thing; echo $HOROVOD_WITH_MPI$HOROVOD_LOCAL_VERSION $MAKEFLAGS $0"
-    python.write_text(f"#!/bin/sh\n{said}\nexit 3\n")
-    python.chmod(0o755)
-    monkeypatch.setattr(sys, "prefix", str(python.parent.parent))
-    monkeypatch.setattr(horovod, "compiler", lambda: "c++")
-    monkeypatch.setattr(horovod, "unpack", lambda *of: tmp_path)
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.setenv("HOROVOD_LOCAL_VERSION", "of another build")
-    monkeypatch.setenv("MAKEFLAGS", "w --jobserver-auth=3,4")
-    with pytest.raises(NotBuilt, match=r"could not be built \(some.cc:1:2: error: no such thing\), the log is /.*log$"):
-        horovod._build_wheel("name", Build())
-    lines = capsys.readouterr().out.splitlines()
-    _, jobs, path = next(line for line in lines if line.startswith("1 ")).split()  # a path without a space
-    assert jobs.startswith("-j") and path.endswith("/environment/bin/python")
-
-
 @pytest.mark.slow
 def test_the_edits_stand_in_the_release(tmp_path: Path) -> None:
     """A build keeps the release's source in the cache; without a build on this machine there is none."""
@@ -170,13 +134,3 @@ def test_the_mpi_of_the_site_is_taken_when_asked_and_its_programs_come_first(
     assert environment.variables()["MPI4PY_LIBMPI"] == str(libraries / "libmpi.so.40")
     horovod._prefer_mpi(None)
     assert environment.variables()["OPAL_PREFIX"] == str(own)
-
-
-@pytest.mark.skipif(launch.horovod_problem() is not None, reason="Horovod is not installed")
-def test_many_ranks_reach_the_rendezvous_at_the_same_time() -> None:
-    http_server = pytest.importorskip("horovod.runner.http.http_server")
-    server = http_server.RendezvousHTTPServer(("127.0.0.1", 0), http_server.RendezvousHandler, 0)
-    with server:  # it answers nobody: whoever does not fit into its queue would have to try again
-        ranks = [socket.create_connection(server.server_address, timeout=60) for _ in range(64)]
-        for rank in ranks:
-            rank.close()

@@ -13,8 +13,6 @@ from course_tools.site import notebook_pages
 from course_tools.site.mathml import mathml
 from tests.course_tools.site.conftest import WHERE, code
 
-LABS = sorted((Path(__file__).parents[3] / "labs").glob("*/lab.ipynb"))
-
 
 def test_links_lead_to_terms_with_their_meaning_and_to_headings() -> None:
     text = notebook_pages.prose(
@@ -80,12 +78,8 @@ def test_a_lab_has_solutions_folded_below_the_answers(solutions: bool) -> None:
     ("source", "is_open"),
     [
         ("print(1)", True),
-        ("print(answer)", False),
         ("def f():\n    return answer", False),
-        ("os.getcwd()", False),
-        ("!cat file", False),
         ("%%bash\ncat file", False),
-        ("%time other = 3", False),
     ],
 )
 def test_what_a_given_cell_shows_stands_open_unless_it_comes_from_an_answer(source: str, is_open: bool) -> None:
@@ -94,25 +88,11 @@ def test_what_a_given_cell_shows_stands_open_unless_it_comes_from_an_answer(sour
     assert ("tags" not in cell.metadata) is is_open
 
 
-def test_what_is_made_of_an_answer_by_a_given_cell_is_folded_in_the_next() -> None:
-    sources = "doubled = 2 * answer", "def shown(): return doubled", "print(shown())", "print(1)"
-    cells = solved(*((source, "output", False) for source in sources))[3:]
-    assert ["tags" in cell.metadata for cell in cells] == [True, True, True, False]
-
-
-def test_a_lab_without_its_solution_says_nothing_of_it() -> None:
-    lab = new_notebook(cells=[new_markdown_cell(f"Do it. {WHERE}"), new_markdown_cell("One.\n\nTwo.")])
-    assert [cell.source for cell in notebook_pages.without_solution(lab).cells] == [
-        "Do it.  Then go on.",
-        "One.\n\nTwo.",
-    ]
-
-
-@pytest.mark.parametrize("file", LABS, ids=[file.parent.name for file in LABS])
-def test_every_lab_shows_what_it_gives_and_openly_no_word_of_a_check(file: Path) -> None:
-    lab, solution = (nbformat.read(path, as_version=4) for path in (file, file.with_name("solution.ipynb")))
-    notebook_pages.solve(lab, solution, solutions=False)
-    shown = [cell for cell in lab.cells if cell.get("outputs")]
-    assert not any(cell.metadata.get("nbgrader", {}).get("solution") for cell in shown)
-    assert "\u2714" not in "".join(map(str, (cell.outputs for cell in shown)))
-    assert "solution.ipynb" not in str(notebook_pages.without_solution(nbformat.read(file, as_version=4)))
+def test_every_lab_shows_what_it_gives_and_openly_no_word_of_a_check(root: Path) -> None:
+    for file in root.glob("labs/*/lab.ipynb"):
+        lab, solution = (nbformat.read(path, as_version=4) for path in (file, file.with_name("solution.ipynb")))
+        notebook_pages.solve(lab, solution, solutions=False)
+        shown = [cell for cell in lab.cells if cell.get("outputs")]
+        assert not any(cell.metadata.get("nbgrader", {}).get("solution") for cell in shown)
+        assert "\u2714" not in "".join(map(str, (cell.outputs for cell in shown)))
+        assert "solution.ipynb" not in str(notebook_pages.without_solution(nbformat.read(file, as_version=4)))

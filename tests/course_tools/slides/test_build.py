@@ -8,16 +8,6 @@ import pytest
 from course_tools import __main__ as cli
 
 PAGE = Path("build/slides/03_rings.html")
-# Anything that a browser would fetch: the address of a link is not.
-FETCHED = re.compile(r'(?:src|<link[^>]*href)="(?!data:)([^"]*)"')
-
-
-def test_a_deck_needs_nothing_but_reveal_in_its_folder(course: Path) -> None:
-    assert cli.main(["slides"]) == 0
-    fetched = FETCHED.findall(PAGE.read_text())
-    assert {name.split("/")[0] for name in fetched} == {"reveal"}
-    assert all((PAGE.parent / name).is_file() for name in fetched)
-    assert (PAGE.parent / "reveal" / "LICENSE").is_file()
 
 
 def test_the_index_lists_every_deck_with_its_slides(course: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -7,7 +7,7 @@ from nbformat import NotebookNode
 from nbformat.v4 import new_output
 
 from course_tools.slides import markup, storyboard
-from tests.course_tools.slides.conftest import code, text
+from tests.course_tools.slides.conftest import text
 
 
 @pytest.fixture
@@ -29,11 +29,6 @@ def test_the_slides_come_in_the_order_of_the_cells(deck: list[storyboard.Slide])
     ]
 
 
-def test_an_answer_has_its_question_and_its_conclusion(deck: list[storyboard.Slide]) -> None:
-    assert "6 steps" in deck[3].content and "How many steps for <math" in deck[3].content
-    assert deck[3].takeaway == "No. It takes $2(p-1)$ steps. Each is short."
-
-
 def test_every_word_of_text_is_on_a_slide_or_in_the_notes(deck: list[storyboard.Slide]) -> None:
     everything = " ".join(slide.html() + slide.notes_html() for slide in deck)
     for words in ("The next picture shows", "Arrows are messages", "5 minutes", "04."):
@@ -43,11 +38,6 @@ def test_every_word_of_text_is_on_a_slide_or_in_the_notes(deck: list[storyboard.
     assert "print(steps)" in " ".join(deck[3].notes)
 
 
-def test_pictures_have_their_descriptions(deck: list[storyboard.Slide]) -> None:
-    assert 'alt="Two bars"' in deck[4].content
-    assert 'alt="Four ranks in a ring, with arrows"' in deck[5].content
-
-
 def test_the_right_choice_is_marked_one_key_later_and_explained_in_the_notes(deck: list[storyboard.Slide]) -> None:
     quiz = deck[6]
     assert quiz.content.count("<li") == 2
@@ -55,27 +45,11 @@ def test_the_right_choice_is_marked_one_key_later_and_explained_in_the_notes(dec
     assert "Yes, it is" not in quiz.content and "Yes, it is." in quiz.notes[-1]
 
 
-def test_a_continued_cell_goes_on_the_slide_before_and_a_long_table_beside_a_picture_to_the_speaker(
-    course: Path, chapter: NotebookNode
-) -> None:
-    chapter.cells[5].metadata.tags.append("slide-continued")
-    chapter.cells[5].outputs.append(new_output("stream", text="\n".join(f"row {number}" for number in range(9))))
-    deck = storyboard.slides(chapter, Path("notebooks"))
-    assert len(deck) == 8
-    assert "6 steps" in deck[3].content and "Two bars" in deck[3].content
-    assert "row 7" not in deck[3].content and any("row 7" in note for note in deck[3].notes)
-
-
 @pytest.mark.parametrize(
     ("cell", "sentence"),
     [
         (text("Text.", "picure"), "has the tag slide-picure; it can have slide-code, "),
         (text("Text.", "table"), "has the tag slide-table; it can have slide-text."),
-        (
-            text("**Question.** Why?\n\n<details>\n<summary>Answer</summary>\n\nSo.\n</details>", "quiz"),
-            "and a question without choices.",
-        ),
-        (code("x = 1", "output"), "has the tag slide-output and shows neither text nor an SVG."),
     ],
 )
 def test_a_wrong_tag_is_one_sentence_with_the_cell(
@@ -101,8 +75,3 @@ def test_what_was_printed_is_shown_in_short_lines_and_whole_to_the_speaker(print
     html, rest = markup.of_outputs([new_output("stream", text=printed)])
     assert on_slide in html
     assert rest.strip() == (printed.strip() if "word" in printed or "…" in html else "")
-
-
-def test_links_lead_nowhere_and_the_number_of_a_heading_begins_no_list() -> None:
-    assert markup.of_line("see [this](06.ipynb), `a<b`") == "see this, <code>a&lt;b</code>"
-    assert markup.of_line("1. The whole program") == "1. The whole program"
