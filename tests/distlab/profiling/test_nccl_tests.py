@@ -26,7 +26,7 @@ OLD = """\
    536870912     134217728   float    63950    8.40   14.70  0e+00    64006    8.39   14.68  0e+00
 """
 ROW = EIGHT.splitlines()[2]
-# Ranks in front by `mpirun --tag-output` and `srun --label`, as in logs of Amazon's and CoreWeave's clusters; the
+# Ranks in front, as `mpirun --tag-output` and `srun --label` write them and many published logs have them; the
 # columns of nccl-tests 2.18 for the time of day, and those for single iterations.
 LABELLED = f"[1,0]<stdout>:{ROW}\n 0: {ROW}\n{ROW}  2025-06-03 12:34:56\n"
 ITERATIONS = ROW.replace("    27.49", "    25.00    31.00    30.50     4.20    27.49") + "  25.1  31.1  30.6  4.3\n"
