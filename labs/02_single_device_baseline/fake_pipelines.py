@@ -85,7 +85,7 @@ class Dataset:
 
     def prefetch(self, buffer_size: int) -> "Dataset":
         """The same elements."""
-        return Dataset(self._passes, "prefetch", self._length, self)
+        return Dataset(self._passes, "prefetch" if buffer_size else "empty prefetch", self._length, self)
 
 
 class Noisy(Dataset):

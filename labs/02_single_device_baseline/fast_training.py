@@ -81,6 +81,7 @@ def facts_of_training(case: Training, seen: Seen) -> dict[str, Any]:
     epochs = [steps[start : start + case.steps] for start in range(0, len(steps), case.steps)]
     images = [[number for numbers, _, _ in epoch for number in numbers] for epoch in epochs]
     added = [dict(zip(order, _joined(epoch, 1), strict=True)) for order, epoch in zip(images, epochs, strict=True)]
+    calls = [call for _, values, _ in steps for call in set(values)]  # each call of `augment` adds its number
     is_complete = all(sorted(order) == list(range(case.count)) for order in images)
     pairs = all(numbers == labels for numbers, _, labels in steps)
     sizes = sorted({tuple(sorted(len(numbers) for numbers, _, _ in epoch)) for epoch in epochs})
@@ -92,15 +93,20 @@ def facts_of_training(case: Training, seen: Seen) -> dict[str, Any]:
         augmented = "never"
     elif len(added) > 1 and added[0] == added[1]:
         augmented = "frozen"
+    elif len(set(calls)) < len(calls) or max(calls) > seen.augmented:
+        augmented = "otherwise"
     else:
         augmented = "each image" if seen.augments_images else "each batch"
+    chain = [name for name in seen.chain if "empty" not in name]
     decoded = {case.count: "once", case.count * case.epochs: "in every epoch"}
     return {
         IMAGES: [other_than_slow(seen.compiled), len(steps), *map(list, sizes), is_complete, pairs, orders],
         DECODED: decoded.get(seen.decoded, "another number"),
         AUGMENTED: augmented,
         CALLS: seen.executions,
-        AHEAD: next((place for place, name in enumerate(seen.chain) if "prefetch" in name), -1),
+        AHEAD: next(
+            (place for place, name in enumerate(chain) if "prefetch" in name), len(chain) - len(seen.chain) - 1
+        ),
     }
 
 
@@ -161,6 +167,10 @@ WRONG_TRAININGS: dict[str, list[tuple[Text, Changes]]] = {
             [(".batch(batch).map(augment)", ".map(augment).batch(batch)")],
         ),
         ("no image is augmented.", [(".map(augment)", "")]),
+        (
+            "the images change, and not by one call of `augment` for each batch. What else is added to them?",
+            [(".map(augment)", ".map(lambda images, labels: (images + images[:1, ::-1], labels))")],
+        ),
     ],
     CALLS: [
         (too_many_calls, [(", steps_per_execution=together", "")]),
@@ -174,6 +184,10 @@ WRONG_TRAININGS: dict[str, list[tuple[Text, Changes]]] = {
         (
             "nothing prepares the next batch while the model works on this one. Which transformation does?",
             [(".prefetch(2)", "")],
+        ),
+        (
+            "that prefetch holds no batch, so it prepares nothing. How large must its buffer be?",
+            [(".prefetch(2)", ".prefetch(0)")],
         ),
         (
             "what comes after the prefetch is not prepared ahead. Which transformation is the last one?",

@@ -119,7 +119,8 @@ class Watch:
         self.seen.compiled.append(compiled)
         chain = []
         while dataset is not None:
-            chain.append(getattr(dataset, "name", type(dataset).__name__).lower())
+            name = getattr(dataset, "name", type(dataset).__name__).lower()
+            chain.append(name if int(getattr(dataset, "_buffer_size", 1)) else f"empty {name}")
             dataset = getattr(dataset, "_input_dataset", None)
         self.seen.chain = [name for name in chain if "options" not in name and "repeat" not in name]
 

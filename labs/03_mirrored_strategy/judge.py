@@ -276,23 +276,25 @@ def hint_on_rates(training: MirroredTraining, rate: float, warm_up: int, of_one_
 
 
 def hint_on_evaluation(training: MirroredTraining, validation: Batch) -> str | None:
-    """Where validation losses are missing, or the last one is not that of the weights over all images."""
-    losses, weights = training.losses, training.weights
+    """Where validation losses are missing, or one is not that of the weights over all images."""
+    losses = training.losses
     if len(losses) != EPOCHS:
         return f"The history has {len(losses)} validation losses, and there are {EPOCHS} epochs. What does `fit` need?"
     if not training.from_logits:
         return FROM_LOGITS
     if training.reduction in REDUCTIONS:
         return NO_MEAN.format(training.reduction)
-    if [np.shape(array) for array in weights] != SHAPES:
-        return None  # the weights' own hint says so
-    expected = cross_entropy(softmax(logits(weights, validation[0])), validation[1])
-    if abs(losses[-1] - expected) < LOSS_TOLERANCE:
-        return None
-    return (
-        f"The last validation loss is {losses[-1]:.3f}, and the mean over all {len(validation[1])} images is "
-        f"{expected:.3f}. Are all of them evaluated, and no other ones?"
-    )
+    for epoch, loss in enumerate(losses):
+        weights = training.after_epochs[epoch * len(SHAPES) :][: len(SHAPES)] or training.weights
+        if [np.shape(array) for array in weights] != SHAPES:
+            return None  # the weights' own hint says so
+        expected = cross_entropy(softmax(logits(weights, validation[0])), validation[1])
+        if abs(loss - expected) >= LOSS_TOLERANCE:
+            return (
+                f"The validation loss after epoch {epoch + 1} is {loss:.3f}, and the mean over all "
+                f"{len(validation[1])} images is {expected:.3f}. Are all of them evaluated, and no other ones?"
+            )
+    return None
 
 
 def hint_on_weights(training: MirroredTraining, weights: Weights, expected: Weights) -> str | None:

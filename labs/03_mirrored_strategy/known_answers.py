@@ -86,6 +86,12 @@ WRONG = {
     "without evaluation": (EVALUATES, "", "The history has 0 validation losses, and there are 2 epochs.", 0.8),
     "evaluates a part": (VALIDATION, VALIDATION.replace("(batch_size)", DROPPING), "Are all of them evaluated", 0.8),
     "evaluates on the training images": (VALIDATION, TRAIN, "Are all of them evaluated, and no other ones?", 0.8),
+    "writes the last loss for each epoch": (
+        "    return model, history\n",
+        '    history.history["val_loss"] = history.history["val_loss"][-1:] * epochs\n    return model, history\n',
+        "The validation loss after epoch 1 is",
+        0.8,
+    ),
     "with Adam": ("SGD(", "Adam(", "The optimizer is Adam; the serial script uses another one.", 0.8),
     "forgets the weights": (
         "    model.set_weights(first_weights)\n",

@@ -20,13 +20,15 @@ class MirroredTraining:
     """What `mirrored` did; `problem` says what is not a model with its history, and then nothing else is known.
 
     copies: of each variable.  parts: images by step and replica, of one epoch.  labels: of all images of an epoch, in
-    order.  rates: the learning rate of each step.  losses: of the validation images, after each epoch.
+    order.  rates: the learning rate of each step.  losses: of the validation images, after each epoch.  after_epochs:
+    the weights after the first epoch, then those after the next one.
     """
 
     problem: str = ""
     replicas: int = 0
     copies: list[int] = field(default_factory=list)
     weights: list[Array] = field(default_factory=list)
+    after_epochs: list[Array] = field(default_factory=list)
     parts: list[list[int]] = field(default_factory=list)
     labels: Array = field(default_factory=lambda: np.empty(0))
     rates: list[float] = field(default_factory=list)
@@ -65,11 +67,15 @@ def train_and_observe(
         strategy = kind(list(strategy.extended.worker_devices[:replicas]))
     fitted: list[Any] = []
     rates: list[float] = []
+    after_epochs: list[Array] = []
     fit = tf.keras.Model.fit
 
     class Rates(tf.keras.callbacks.Callback):  # type: ignore[misc]  # Keras has no types
         def on_train_batch_end(self, batch: int, logs: object = None) -> None:
             rates.append(float(tf.keras.backend.get_value(self.model.optimizer.learning_rate)))
+
+        def on_epoch_end(self, epoch: int, logs: object = None) -> None:
+            after_epochs.extend(self.model.get_weights())
 
     def observed_fit(model: Any, x: Any = None, y: Any = None, batch_size: Any = None, **options: Any) -> Any:
         in_order = y is not None and options.get("shuffle") is False
@@ -93,7 +99,7 @@ def train_and_observe(
     variables = [*model.variables, *([] if iterations is None else [iterations])]
     seen.replicas = int(strategy.num_replicas_in_sync)
     seen.copies = [len(kind.experimental_local_results(strategy, variable)) for variable in variables]
-    seen.weights, seen.rates = model.get_weights(), rates
+    seen.weights, seen.after_epochs, seen.rates = model.get_weights(), after_epochs, rates
     seen.losses = [float(value) for value in history.history.get("val_loss", [])]
     seen.optimizer = type(model.optimizer).__name__
     seen.from_logits = bool(config.get("from_logits", not isinstance(loss, str)))

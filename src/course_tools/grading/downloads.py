@@ -4,23 +4,29 @@ import os
 import re
 import shutil
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 
 _ID = r"(?P<id>\d+)"
+_NOTEBOOK = r"(?P<file>.+\.ipynb)"
+_MOODLE = rf"(?P<name>.+?)(?:_{_ID})?_assignsubmission_"  # a team has no number
+_BRIGHTSPACE = rf"{_ID}-\d+ - (?P<name>.+?) - (?P<time>\w+ \d+, \d+ \d+ [AP]M)"
 # A file for each notebook: its student, and its own name.
 _FILES = {
-    "Canvas": re.compile(rf"(?P<name>[^_]+)_(?:LATE_)?{_ID}_\d+_(?P<file>.+\.ipynb)", re.IGNORECASE),
-    "Blackboard": re.compile(
-        r".+_(?P<name>[^_]+)_attempt_(?P<time>\d{4}(?:-\d\d){5})_(?P<file>.+\.ipynb)", re.IGNORECASE
-    ),
+    "Canvas": re.compile(rf"(?:(?P<name>.+?)_)??(?:LATE_)?(?P<id>\d+|anon_\w+?)_\d+_{_NOTEBOOK}", re.IGNORECASE),
+    "Blackboard": re.compile(rf"(?P<name>.+)_attempt_(?P<time>\d{{4}}(?:-\d\d){{5}})_{_NOTEBOOK}", re.IGNORECASE),
+    "Moodle": re.compile(rf"{_MOODLE}[a-z]+_{_NOTEBOOK}", re.IGNORECASE),
+    "Brightspace": re.compile(rf"{_BRIGHTSPACE} - {_NOTEBOOK}", re.IGNORECASE),
 }
 # A folder for each student, with the notebook in it.
 _FOLDERS = {
-    "Moodle": re.compile(rf"(?P<name>.+)_{_ID}_assignsubmission_\w+_"),
+    "Moodle": re.compile(rf"{_MOODLE}\w+"),
+    "Brightspace": re.compile(_BRIGHTSPACE),
     "ILIAS": re.compile(rf"[^_]+_[^_]+_(?P<name>[^_]+)_{_ID}"),
     "Gradescope": re.compile(rf"submission_{_ID}"),
 }
+_WITH_NUMBER = ("Canvas", "Moodle", "Brightspace")
 _OF_GRADESCOPE = re.compile(
     r"^submission_(\d+):(?:(?!^submission_).)*?:(?:sid|email|name): ['\"]?([^'\"\n]+)", re.MULTILINE | re.DOTALL
 )
@@ -47,36 +53,53 @@ def sort(folder: Path, lab: str, students: Mapping[str, str], to: Path) -> None:
     names = {}
     if (about := folder / "submission_metadata.yml").is_file():
         names = dict(_OF_GRADESCOPE.findall(about.read_text(errors="replace")))
-    for entry in sorted(folder.iterdir()):
-        match = {**_FILES, **_FOLDERS}[of].fullmatch(entry.name)
-        if match is None or entry.is_symlink():
+    matches = {entry: None if entry.is_symlink() else _match(entry, of) for entry in sorted(folder.iterdir())}
+    # At Blackboard the name of the exercise is in front of the login; both may have a _ in them.
+    logins = [match["name"] for match in matches.values() if match and of == "Blackboard"]
+    exercise = f"{os.path.commonprefix(logins).rpartition('_')[0]}_" if logins else ""  # noqa: RUF071
+    for entry, match in sorted(matches.items(), key=lambda item: _time(item[1])):  # the last attempt is copied last
+        if match is None:
             if entry.is_file() and entry != about:
                 _copy(entry, to / entry.name)
             continue
         known = match.groupdict()
-        number = known.get("id", "")
-        name = known.get("name") or names.get(number, "")
-        unique = f"{name}_{number}" if of in ("Canvas", "Moodle") else name or entry.name
+        number = known.get("id") or ""
+        name = (known.get("name") or names.get(number, "")).removeprefix(exercise)
+        unique = "_".join(filter(None, [name, number])) if of in _WITH_NUMBER else name or entry.name
         student = next((students[each] for each in (unique, name, number) if each in students), unique)
-        if entry.is_file():  # of several attempts the last one is copied last
-            _copy(entry, target := to / student / lab / known["file"])
-            if "time" in known:
-                os.utime(target, (datetime.strptime(known["time"], "%Y-%m-%d-%H-%M-%S").timestamp(),) * 2)
+        if entry.is_file():
+            _copy(entry, to / student / lab / known["file"], _time(match))
             continue
         (to / student).mkdir(parents=True, exist_ok=True)
         for file in _files(entry):
             within = file.relative_to(entry)
             is_loose = within == Path(file.name) and file.suffix.lower() == ".ipynb"
-            _copy(file, to / student / (Path(lab, file.name) if is_loose else within))
+            _copy(file, to / student / (Path(lab, file.name) if is_loose else within), _time(match))
+
+
+def _match(entry: Path, of: str) -> re.Match[str] | None:
+    pattern = (_FOLDERS if entry.is_dir() else _FILES).get(of)
+    return pattern.fullmatch(entry.name) if pattern else None
+
+
+def _time(match: re.Match[str] | None) -> float:
+    """When it was handed in, in seconds, 0 if the name does not say it."""
+    text = str(match.groupdict().get("time")) if match else ""
+    for form in ("%Y-%m-%d-%H-%M-%S", "%b %d, %Y %I%M %p"):
+        with suppress(ValueError):
+            return datetime.strptime(re.sub(r"\b(?=\d{3} )", "0", text), form).timestamp()
+    return 0.0
 
 
 def _files(folder: Path) -> Iterator[Path]:
     return (file for file in sorted(folder.rglob("*")) if file.is_file() and not file.is_symlink())
 
 
-def _copy(file: Path, target: Path) -> None:
+def _copy(file: Path, target: Path, time: float = 0.0) -> None:
     target.parent.mkdir(parents=True, exist_ok=True)
     if file.suffix.lower() in (".ipynb", ".txt"):
         shutil.copy2(file, target)
     else:
         target.touch()
+    if time:
+        os.utime(target, (time, time))

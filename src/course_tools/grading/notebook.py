@@ -14,6 +14,7 @@ from course_tools.lab_sources import CHECK
 _LARGEST = 50 * 2**20
 _MOST_CELLS, _MOST_TEXT = 500, 200_000
 _NO_NOTEBOOK = "it is not a notebook of format 4"
+_CONFLICT = "git has left the marks of a merge conflict in it, such as <<<<<<<: keep one of the two versions"
 
 
 class Unreadable(Exception):
@@ -45,6 +46,7 @@ class Fitted:
 
 def document(file: Path) -> tuple[Any, str]:
     """What a notebook file holds, in UTF-8, UTF-16 or UTF-32, and a note if more text follows. Raises Unreadable."""
+    content = b""
     try:
         about = file.lstat()
         if not stat.S_ISREG(about.st_mode):
@@ -57,7 +59,7 @@ def document(file: Path) -> tuple[Any, str]:
     except OSError as error:
         raise Unreadable(str(error.strerror)) from None
     except (ValueError, RecursionError, MemoryError):
-        raise Unreadable(_NO_NOTEBOOK) from None
+        raise Unreadable(_CONFLICT if b"\n<<<<<<< " in content else _NO_NOTEBOOK) from None
     follows = "more text follows after the notebook's end, as when a longer file was written over: it does not count"
     return notebook, follows if text[end:].strip() else ""
 
@@ -114,7 +116,8 @@ def fit(cells: Sequence[SubmittedCell], material: Material, look_at: Sequence[st
             fitted.steps.append(step)
         fitted.steps += added.get(CHECK + step.name if step.kind is StepKind.JUDGE else step.name, [])
     not_code = {cell.grade_id for cell in cells if not cell.is_code} & set(answers)
-    fitted.notes += [*(f"the cell of {name} is no code cell any more" for name in sorted(not_code)), *fitted.look_at]
+    fitted.look_at += [f"the cell of {name} is no code cell any more" for name in sorted(not_code)]
+    fitted.notes += fitted.look_at
     return fitted
 
 

@@ -33,6 +33,11 @@ def slurm_task(environment: Mapping[str, str] = os.environ) -> tuple[dict[str, l
     if distribution in ("cyclic", "plane"):  # some tasks of each node, then the next ones of each
         together = int(environment.get("SLURM_DIST_PLANESIZE", 1)) if distribution == "plane" else 1
         places.sort(key=lambda place: place[1] // together)
+    if rank >= len(places):
+        fail(
+            f"SLURM_PROCID is {rank}, but SLURM_STEP_TASKS_PER_NODE counts {len(places)} tasks: start the program in "
+            "only one component of a heterogeneous job"
+        )
     # A wrong address would show only as a job that waits forever.
     own = environment.get("SLURMD_NODENAME", places[rank][0])
     if distribution not in ("block", "pack", "nopack", "cyclic", "plane") or own != places[rank][0]:

@@ -72,7 +72,7 @@ class LaunchedProgram:
         self._words = ["-m", str(program)] if module else [str(self._file.resolve())]
         if not module and not self._file.is_file():
             raise LaunchError(
-                f"There is no program {self._file}{seen_from(self._file)}; give the path of a Python file."
+                f"There is no program {self._file}{seen_from(self._file)}; give a Python file, or -m and a module."
             )
         self._seconds, self._start_seconds, self._echo = seconds, start_seconds, echo
         self._python, self._prepared = str(python), prepared and not module and str(python) == sys.executable

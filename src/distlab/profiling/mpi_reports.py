@@ -10,23 +10,27 @@ def read_mpip(file: Path) -> dict[int, list[RoutineCalls]]:
     """By rank, the calls of each routine, of all call sites together; seconds have three digits, as mpiP prints them.
 
     Bytes are those that a rank sent, and 0 for routines whose bytes mpiP does not count. Raises ValueError if the file
-    has no statistics by call site, which `MPIP=-d` leaves out.
+    has no statistics by call site, which `MPIP=-d` leaves out, or not of each rank, as with `MPIP=-t 10` or `-c`.
     """
     calls: dict[tuple[int, str], list[float]] = defaultdict(lambda: [0, 0, 0.0])
-    section = ""
+    section, missing = "", 0
     for line in file.read_text(encoding="utf-8", errors="replace").splitlines():
         section = line if line.startswith("@---") else section
         words = line.split()
-        if len(words) not in (8, 9) or not words[1].isdecimal() or not words[2].isdecimal():
-            continue  # a heading, or with `*` instead of a rank the sum over all
-        sums = calls[int(words[2]), f"MPI_{words[0]}"]
-        if section.startswith("@--- Callsite Time"):
+        if len(words) not in (8, 9) or not words[1].isdecimal():
+            continue  # a heading
+        is_time = section.startswith("@--- Callsite Time")
+        if words[2] == "*":  # the sum over all ranks
+            missing += is_time * int(words[3])
+        elif is_time:
+            sums = calls[int(words[2]), f"MPI_{words[0]}"]
             sums[0] += int(words[3])
             sums[2] += int(words[3]) * float(words[5]) / 1000
+            missing -= int(words[3])
         elif section.startswith("@--- Callsite Message Sent"):
-            sums[1] += float(words[7])
-    if not calls:
-        raise ValueError(f"{file} has no statistics by call site of mpiP")
+            calls[int(words[2]), f"MPI_{words[0]}"][1] += float(words[7])
+    if missing or not calls:
+        raise ValueError(f"{file} has no statistics by call site of mpiP, or not of each rank")
     by_rank: dict[int, list[RoutineCalls]] = defaultdict(list)
     for (rank, routine), (count, sent, seconds) in sorted(calls.items()):
         by_rank[rank].append(RoutineCalls(routine, "", int(count), round(sent), seconds))

@@ -4,6 +4,7 @@ sizes, seconds = zip(*((row.bytes, row.seconds) for row in read(file)))
 costs.fit(sizes, seconds, lambda n: costs.all_reduce("ring", ranks, n))  # α and β
 """
 
+import re
 from pathlib import Path
 from typing import NamedTuple
 
@@ -21,23 +22,20 @@ class Timed(NamedTuple):
     wrong: int
 
 
-OUT_OF_PLACE = slice(-8, -4)
-"""Of each line the four columns before those for "in place": those in front of them differ between the versions."""
+# Size, count, type, operation and root, of which older versions leave out the last or both; then the columns for "out
+# of place", and at least four more. mpirun or srun may have put the rank in front of the line.
+_NUMBER = r"\s+([\d.e+]+)"
+_ROW = re.compile(rf"\b(\d+)\s+\d+\s+[a-z]\w*(?:\s+[a-z]\w*)?(?:\s+-?\d+)?{_NUMBER * 3}\s+(N/A|\d\S*)(?:\s+\S+){{4}}")
 
 
 def read(file: Path) -> list[Timed]:
     """The rows in the order of the file; raises ValueError if it has none. Other lines are passed over."""
     rows = []
     for line in file.read_text(encoding="utf-8", errors="replace").splitlines():
-        words = line.split()
-        if len(words) > 9 and words[0].isdecimal():
-            try:
-                microseconds, algorithm, bus = map(float, words[OUT_OF_PLACE][:3])
-            except ValueError:  # a line of the program's log
-                continue
-            wrong = words[OUT_OF_PLACE][3]  # a count, or "N/A"; until 2022 the largest error, such as 2e-07
-            count = int(wrong) if wrong.isdecimal() else 0
-            rows.append(Timed(int(words[0]), 1e-6 * microseconds, 1e9 * algorithm, 1e9 * bus, count))
+        if row := _ROW.search(line):
+            microseconds, algorithm, bus = map(float, row.group(2, 3, 4))
+            wrong = 0 if row[5] == "N/A" else round(float(row[5]))  # until 2022 the largest error, such as 2e-07
+            rows.append(Timed(int(row[1]), 1e-6 * microseconds, 1e9 * algorithm, 1e9 * bus, wrong))
     if not rows:
         raise ValueError(f"{file} has no line of nccl-tests, such as `1048576 262144 float sum -1 27.76 37.78 …`")
     return rows

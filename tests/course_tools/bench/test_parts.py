@@ -1,6 +1,7 @@
 """A run of the benchmark: what it prints, writes and keeps of an earlier run; the release's figures and tables."""
 
 import json
+from dataclasses import asdict
 from pathlib import Path
 
 import nbformat

@@ -113,6 +113,19 @@ def test_of_several_answers_to_one_exercise_the_last_counts_and_no_untouched_cop
     assert fit(read(tmp_path / "lab.ipynb")[0], sample).copied == ["steps"]
 
 
+def test_an_answer_that_is_no_code_any_more_is_to_be_looked_at(
+    graded: Grading, handed_in: Handin, sample: Material, tmp_path: Path
+) -> None:
+    made = handed_in()
+    cell = answer_cell(made, "steps")
+    made.cells[made.cells.index(cell)] = nbformat.v4.new_markdown_cell(cell.source, metadata=cell.metadata)
+    report = graded(made)
+    assert points(report) == ALL | {"steps": 0}
+    nbformat.write(made, tmp_path / "lab.ipynb")
+    [look_at] = fit(read(tmp_path / "lab.ipynb")[0], sample).look_at
+    assert look_at == "the cell of steps is no code cell any more" and look_at in report.notes
+
+
 def test_the_notebook_of_another_lab_is_to_be_looked_at(sample: Material, root: Path) -> None:
     fitted = fit(read(next((root / "labs").glob("06_*/solution.ipynb")))[0], sample)
     assert fitted.look_at == ["this is the notebook of another lab"]
@@ -144,6 +157,13 @@ def test_what_is_no_notebook_is_unreadable(tmp_path: Path, content: str) -> None
     file = tmp_path / "lab.ipynb"
     file.write_text(content)
     with pytest.raises(Unreadable, match="it is not a notebook of format 4"):
+        read(file)
+
+
+def test_the_marks_of_a_merge_are_named(tmp_path: Path) -> None:
+    file = tmp_path / "lab.ipynb"
+    file.write_text('{"cells": [\n<<<<<<< HEAD\n{}\n=======\n>>>>>>> main\n]}')
+    with pytest.raises(Unreadable, match="merge conflict"):
         read(file)
 
 

@@ -10,6 +10,15 @@ from distlab.profiling.mpi_reports import read_mpip, read_mpitrace
 LINE = "-" * 75
 MPIP = f"""\
 @ mpiP
+@--- Aggregate Point-To-Point Sent (top twenty, descending) ---------------
+Call                 MPI Sent %             Comm Size             Data Size
+Isend                        10         16 -       31       8192 -    16383
+@--- MPI Time (seconds) ---------------------------------------------------
+Task    AppTime    MPITime     MPI%
+   0       0.50     0.0160     3.20
+@--- Callsites: 2 ---------------------------------------------------------
+ ID Lev File/Address        Line Parent_Funct             MPI_Call
+  1   0 ring.c                41 main                     Allreduce
 @--- Aggregate Time (top twenty, descending, milliseconds) ----------------
 Call                 Site       Time    App%    MPI%   Count     COV
 Allreduce               1         20    2.00   60.00      20    0.10
@@ -21,7 +30,9 @@ Allreduce            1    0     10     1.25     1.05    0.972   2.00  60.00
 Allreduce            1    *     20     1.25    1.035     0.95   2.00  60.00
 
 Allreduce            3    0      5        2      1.1        1   1.10  33.00
+Allreduce            3    *      5        2      1.1        1   1.10  33.00
 Barrier              2    0      2    0.107    0.107    0.107   0.00   1.00
+Barrier              2    *      2    0.107    0.107    0.107   0.00   1.00
 {LINE}
 @--- Callsite Message Sent statistics (all, sent bytes) -------------------
 {LINE}
@@ -58,6 +69,14 @@ def test_call_sites_of_mpip_are_summed_by_rank_and_routine(tmp_path: Path) -> No
         0: [("MPI_Allreduce", "", 15, 41_000), ("MPI_Barrier", "", 2, 0)],
     }
     assert total(profile[0]).seconds == pytest.approx((10 * 1.05 + 5 * 1.1 + 2 * 0.107) / 1000)
+
+
+def test_a_report_without_the_lines_of_some_ranks_is_refused(tmp_path: Path) -> None:
+    """As the manual of mpiP shows it for a threshold: what is left out would be missing in the sums."""
+    file = tmp_path / "ring.2.mpiP"
+    file.write_text(MPIP.replace("Allreduce            1    1     10      1.2", "-"))
+    with pytest.raises(ValueError, match="not of each rank"):
+        read_mpip(file)
 
 
 def test_mpitrace_s_table_is_read_without_the_distributions_below_it(tmp_path: Path) -> None:

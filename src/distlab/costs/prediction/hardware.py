@@ -69,6 +69,8 @@ def machine(name: str, own: dict[str, Any]) -> Hardware:
 def _link(latency: float | str, gigabytes_per_second: float = 0, gigabits_per_second: float = 0) -> Link:
     latencies = _CONTENT["latencies"]
     seconds = latencies["large_messages"] * latencies[latency] if isinstance(latency, str) else latency
+    if not (gigabits_per_second or gigabytes_per_second):
+        raise ValueError("a link needs gigabits_per_second or gigabytes_per_second")
     return Link(seconds, 8e-9 / gigabits_per_second if gigabits_per_second else 1e-9 / gigabytes_per_second)
 
 

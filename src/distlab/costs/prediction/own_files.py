@@ -20,8 +20,8 @@ def own_network(file: Path) -> tuple[Model, Measurement | None]:
     Raises ValueError with the file's name for anything else.
     """
 
-    def layer(name: str, parameters: int, flops: float) -> Layer:
-        return Layer(name, parameters, round(flops / FLOPS_PER_MULTIPLY_ADD))
+    def layer(name: str, parameters: float, flops: float) -> Layer:
+        return Layer(name, round(parameters), round(flops / FLOPS_PER_MULTIPLY_ADD))
 
     def network(
         layers: list[dict[str, Any]], batch: int, title: str = file.stem, images_per_second: float | None = None
@@ -42,7 +42,7 @@ def own_machine(file: Path) -> Hardware:
 
 def _described(take: Callable[..., Described], file: Path) -> Described:
     try:
-        return take(**tomllib.loads(file.read_text(encoding="utf-8")))
+        return take(**tomllib.loads(file.read_text(encoding="utf-8-sig")))
     except KeyError as error:
         raise ValueError(f"{file}: there is no {error}") from error
     except TypeError as error:  # an entry is missing or unknown: Python says it behind the name of a function

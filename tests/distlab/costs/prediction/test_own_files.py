@@ -33,6 +33,13 @@ def test_a_network_of_a_file_is_predicted_as_the_same_preset(tmp_path: Path, spe
         np.testing.assert_array_equal(predict(mine, "horovod-roce25", [1, 8]).step_seconds, preset.step_seconds)
 
 
+def test_the_mark_of_notepad_and_a_rounded_number_are_read(tmp_path: Path) -> None:
+    file = tmp_path / "mine.toml"
+    file.write_text('batch = 3\n[[layers]]\nname = "all"\nparameters = 25.6e6\nflops = 8e9\n', encoding="utf-8-sig")
+    [layer] = own_network(file)[0].layers
+    assert str(layer.parameters) == "25600000"
+
+
 def test_a_machine_of_a_file_takes_from_a_preset_what_it_does_not_say(tmp_path: Path) -> None:
     file = tmp_path / "ours.toml"
     file.write_text('like = "dgx-a100"\nranks_per_host = 4\n[between]\nlatency = 9.6e-6\ngigabits_per_second = 100\n')
@@ -53,3 +60,17 @@ def test_a_mistake_names_the_file_and_the_entry(tmp_path: Path, text: str, said:
     file.write_text(text)
     with pytest.raises(ValueError, match=rf"mine\.toml: .*{said}"):
         own_network(file)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("ranks_per_host = 4", "there is no 'inside'"),
+        ('like = "dgx-a100"\n[between]\nlatency = 1e-6', "a link needs gigabits_per_second or"),
+    ],
+)
+def test_a_machine_without_its_links_is_refused(tmp_path: Path, text: str, said: str) -> None:
+    file = tmp_path / "ours.toml"
+    file.write_text(text)
+    with pytest.raises(ValueError, match=rf"ours\.toml: {said}"):
+        own_machine(file)
