@@ -1,9 +1,9 @@
 """The network of a cluster: a bridge on the login node and a cable to each node, shaped by tc."""
 
 import re
-import subprocess
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from distlab.cluster import relay
@@ -94,8 +94,8 @@ def limit(enter: Sequence[str], node: str, link: Link, rate: float | None, laten
     # Where the node sends, and where it is sent to.
     ends = {"eth0": [*enter, *entering_node(link.node_pid, "net")], _port(node): enter}
     for interface, where in ends.items():
-        # Fails where there is nothing to delete.
-        subprocess.run([*where, "tc", "qdisc", "delete", "dev", interface, "root"], capture_output=True, check=False)
+        with suppress(ClusterError):  # there is nothing to delete
+            checked([*where, "tc", "qdisc", "delete", "dev", interface, "root"])
     relay_pid, parent = None, ["root"]
     if latency:
         try:
