@@ -384,7 +384,6 @@ quizzes.ask("00")
 #
 # - Training divided over devices equals the serial one to 1e-5. The weights show it; accuracy does not reveal a
 #   doubled gradient.
-# - Each chapter names what must come before it, so you can start where you need it.
 # - With the parameters unchanged and fewer than two GPUs, every output without the tag `varies` is the same, up to
 #   rounding.
 # - `tf.keras` is legacy Keras here, since three tools of the course fail with `Model.fit` of Keras 3.
