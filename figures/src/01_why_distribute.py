@@ -36,7 +36,7 @@ def data_parallelism(folder: Path) -> None:
         arrow(axes, (middle, 1.4), (middle, 1.1))
         arrow(axes, (middle, 0.7), (middle, 0.45))
         box(axes, (left, 0.1), width, 0.35, r"$w \leftarrow w - \eta\, g$", rank)
-    box(axes, (0.3, 0.7), 6.6, 0.4, "all-reduce and division: every replica gets the mean  $g = (g_0 + g_1 + g_2) / 96$")
+    box(axes, (0.3, 0.7), 6.6, 0.4, "all-reduce and division: each replica gets the mean  $g = (g_0 + g_1 + g_2) / 96$")
     draw.save(
         figure,
         folder / "01_data_parallelism.svg",
