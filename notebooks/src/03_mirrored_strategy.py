@@ -514,7 +514,7 @@ gains = {
 }
 gains["512 images per replica, one thread"] = own_thread[1] / own_thread[workers]
 figure = draw.bars(gains, f"speed-up with {workers} devices (line: one device)", "{:.2f} ×")
-figure.axes[0].axvline(1, color=draw.INK, linestyle="--", linewidth=1, marker="")
+figure.axes[0].axvline(1, color=draw.INK, linestyle="--", linewidth=1)
 for number in figure.axes[0].texts:
     number.set_bbox({"facecolor": "white", "edgecolor": "none", "pad": 1})
 described = ", ".join(f"{name}: {gain:.2f}" for name, gain in gains.items())
