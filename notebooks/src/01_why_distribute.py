@@ -203,7 +203,7 @@ print(f"chip-hours of the whole run, published against computed: {ratio:.2f}")
 
 # %% [markdown] tags=["slide-text", "slide-predict"]
 # Both utilisations agree with the paper's. The whole run took about 50 % more chip-hours than this speed needs: they
-# include downtime and repeated steps, and the run began with smaller batches.
+# include downtime and repeated steps, and the run began with smaller, slower batches.
 #
 # One NVIDIA A100 has a peak of 312 TFLOP/s for 16-bit numbers. For language models we assume 40 % of it. Convolutional
 # networks reach less: NVIDIA [published](https://github.com/NVIDIA/DeepLearningExamples) 2,470 images per second for
