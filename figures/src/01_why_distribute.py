@@ -32,17 +32,17 @@ def data_parallelism(folder: Path) -> None:
         arrow(axes, (middle, 2.95), (middle, 2.65))
         box(axes, (left, 2.05), width, 0.6, f"replica {rank} on device {rank}\nall weights $w$", rank)
         arrow(axes, (middle, 2.05), (middle, 1.75))
-        box(axes, (left, 1.4), width, 0.35, f"gradient $g_{rank}$", rank)
+        box(axes, (left, 1.4), width, 0.35, f"sum of gradients $g_{rank}$", rank)
         arrow(axes, (middle, 1.4), (middle, 1.1))
         arrow(axes, (middle, 0.7), (middle, 0.45))
         box(axes, (left, 0.1), width, 0.35, r"$w \leftarrow w - \eta\, g$", rank)
-    box(axes, (0.3, 0.7), 6.6, 0.4, "all-reduce and division: every replica gets the mean  $g = (g_0 + g_1 + g_2) / 3$")
+    box(axes, (0.3, 0.7), 6.6, 0.4, "all-reduce and division: each replica gets the mean  $g = (g_0 + g_1 + g_2) / 96$")
     draw.save(
         figure,
         folder / "01_data_parallelism.svg",
         "Data parallelism. A global batch of 96 images is cut into three shards of 32. Each of three devices "
-        "holds a replica with all the weights, computes a gradient from its own shard, and an all-reduce gives "
-        "every replica the mean of the three gradients, so that all replicas make the same update.",
+        "holds a replica with all the weights and adds the gradients of its own shard. An all-reduce and a division "
+        "by 96 give every replica the mean gradient, so that all replicas make the same update.",
     )
 
 
@@ -232,7 +232,6 @@ QUESTIONS = (  # from the top: a question, the answer that leaves the tree, and 
     ),
     ("Is there a second device?", "no", "OneDeviceStrategy, or none"),
     ("Are the devices TPUs?", "yes", "TPUStrategy"),
-    ("Are workers unequal, or do they come and go?", "yes", "ParameterServerStrategy"),
     ("Are all devices in one host?", "yes", "MirroredStrategy"),
     ("Is there MPI, or a second framework?", "yes", "Horovod"),
 )
@@ -240,11 +239,11 @@ QUESTIONS = (  # from the top: a question, the answer that leaves the tree, and 
 
 def which_strategy(folder: Path) -> None:
     """A decision tree: questions down the left, what to use on the right."""
-    figure, axes = canvas(7.2, 4.6)
+    figure, axes = canvas(7.2, 4.0)
     described = ["A decision tree."]
     height, step = 0.44, 0.64
     for line, (question, leaves, use) in enumerate(QUESTIONS):
-        bottom = 4.05 - step * line
+        bottom = 3.45 - step * line
         box(axes, (0.1, bottom), 3.2, height, question)
         box(axes, (4.2, bottom), 2.9, height, use, 0)
         arrow(axes, (3.3, bottom + height / 2), (4.2, bottom + height / 2))
@@ -252,7 +251,7 @@ def which_strategy(folder: Path) -> None:
         arrow(axes, (1.7, bottom), (1.7, bottom - step + height))
         label(axes, (1.95, bottom - 0.1), {"yes": "no", "no": "yes"}[leaves], fontsize=8)
         described.append(f"{question} If {leaves}: {use.replace(chr(10), ' ')}.")
-    box(axes, (0.1, 4.05 - step * len(QUESTIONS)), 3.2, height, "MultiWorkerMirroredStrategy", 0)
+    box(axes, (0.1, 3.45 - step * len(QUESTIONS)), 3.2, height, "MultiWorkerMirroredStrategy", 0)
     draw.save(figure, folder / "01_which_strategy.svg", " ".join([*described, "Else: MultiWorkerMirroredStrategy."]))
 
 

@@ -218,7 +218,7 @@ lab.points("train")
 # - A tool that finds a frozen order or augmentation in any pipeline of your own.
 # - A rule for the steps per execution, and a training whose work you can count without a clock.
 #
-# **Going on.** [Chapter 03](../../notebooks/03_mirrored_strategy.ipynb) gives the fast program a second device.
+# **Going on.** [Chapter 03](../../notebooks/03_mirrored_strategy.ipynb) trains on a second device.
 #
 # **Sources.** TensorFlow, [tf.data](https://www.tensorflow.org/guide/data),
 # [pipeline performance](https://www.tensorflow.org/guide/data_performance) and

@@ -38,8 +38,8 @@ workers = 2  # into how many devices the processor is divided
 # 1. A batch is divided among the devices.
 # 2. Each device computes the gradient of its part. In TensorFlow a `GradientTape` records the operations from images to
 #    loss, and computes the gradient from this record.
-# 3. The gradients are added. On a cluster this is an **all-reduce**: every device contributes an array and gets the sum
-#    of all.
+# 3. The gradients are added. Between real devices this is an **all-reduce**: every device contributes an array and gets
+#    the sum of all.
 # 4. The sum, divided by the size of the whole batch, updates the weights.
 
 # %% [markdown]
@@ -97,7 +97,7 @@ print(f"largest difference of the weights: {np.abs(parallel - serial).max():.0e}
 # **Predict.** Will the accuracy show the mistake? Will the weights?
 
 # %% tags=["slide-output"]
-wrong = train(several, divide_by=32)
+wrong = train(several, divide_by=64 // workers)  # each divides by its own part
 
 
 def accuracy(weights):
@@ -105,15 +105,15 @@ def accuracy(weights):
 
 
 difference = np.abs(wrong - serial).max() / np.abs(serial).max()
-print(f"accuracy with the right gradient: {accuracy(serial):.1%}")
-print(f"accuracy with the doubled gradient: {accuracy(wrong):.1%}")
+print(f"accuracy with the correct gradient: {accuracy(serial):.1%}")
+print(f"accuracy with the wrong gradient: {accuracy(wrong):.1%}")
 print(f"the weights differ by up to {difference:.0%} of the largest weight")
 
 # %% [markdown] tags=["slide-takeaway"]
-# The doubled gradient acts like a doubled learning rate: the training still works, here even better, and nobody notices
-# the mistake until the training diverges on a larger cluster, where the factor is the number of workers. The comparison
-# of weights reveals it at once. For that reason almost every chapter makes one, with SGD: Adam divides by the size of
-# recent gradients and would nearly hide the factor ([chapter 04](04_custom_training_loop.ipynb)).
+# The doubled gradient acts like a doubled learning rate. The training still works, here even better, so nobody notices
+# the mistake. On a larger cluster the factor is the number of workers, and one day the training diverges. The
+# comparison of weights reveals it at once. For that reason almost every chapter makes one, with SGD: Adam divides by
+# the size of recent gradients and would nearly hide the factor ([chapter 04](04_custom_training_loop.ipynb)).
 
 # %% [markdown] tags=["slide-picture"]
 # ## What this course is
@@ -152,7 +152,7 @@ print(f"the weights differ by up to {difference:.0%} of the largest weight")
 # | are new to this | 00 to 07 in order, then 09 | 08, 14 |
 # | have one machine with several GPUs | 01 to 04; 06, 07 and 09 before 10 | 08, 13 |
 # | have an account on a cluster | 01 to 07, 09, 10, 11, 13, 15 | 08, 12, 14 |
-# | find that more GPUs make training slower | 02, 03, 04, 06, 07, 09, 11 | the rest |
+# | find that more GPUs make training slower | 01 to 04, 06, 07, 09, 11 | the rest |
 # | want to train a model that does not fit | 01 to 04, 06, 12; 07, 08 and 09 before 14 | 05, 10 |
 # | teach | all; the folded questions make a quiz | nothing |
 #
@@ -162,8 +162,8 @@ print(f"the weights differ by up to {difference:.0%} of the largest weight")
 # ## How to work through it
 #
 # `make lab` opens JupyterLab on your own copy of this chapter, in the folder `work`. Run the cells from top to bottom
-# with Shift+Enter. `.venv/bin/distlab lab --fresh 00` gives you the chapter back as it was, and keeps yours under
-# another name. `make progress` shows which cells have run and which exercises are solved.
+# with Shift+Enter. `.venv/bin/distlab lab --fresh 00` gives you the chapter back as it was. `make progress` shows which
+# cells have run and which exercises are solved.
 #
 # Without a browser, `make execute` runs every chapter in a fresh kernel, and passes parameters on:
 #
@@ -182,19 +182,18 @@ print(f"the weights differ by up to {difference:.0%} of the largest weight")
 # %% [markdown] tags=["slide-quiz"]
 # **Questions** look like this. Choose an answer before you open the comment on each.
 #
-# **Question.** You have run a chapter, change `workers = 2` to 4 in its parameters cell and run that cell. How many
-# devices do the cells below now use?
+# **Question.** You have run a chapter, change `epochs = 2` to 4 in its parameters cell and run that cell. How many
+# epochs do the results below come from?
 #
 # 1. Four, as in a spreadsheet.
 # 2. Two, until I run the cells below again.
-# 3. Two, until I restart the kernel and run all cells.
+# 3. Two, until I restart the kernel.
 #
 # <details>
 # <summary>Answer</summary>
 #
-# **3.** Answer 1 treats a notebook like a spreadsheet, but nothing below runs by itself. Answer 2 is right for most
-# variables, but TensorFlow fixes its devices when it first uses them. Restarting is always
-# right.
+# **2.** Answer 1 treats a notebook like a spreadsheet, but nothing below runs by itself. Answer 3 restarts without
+# need: a cell that runs again uses the new value. If in doubt, restart and run all cells.
 # </details>
 
 # %% [markdown]
@@ -203,9 +202,8 @@ print(f"the weights differ by up to {difference:.0%} of the largest weight")
 # The chapters are stored with outputs, and tests run them again and compare. A time, or the number of your cores,
 # differs from machine to machine. Cells that show such things have the tag `varies`, and are not compared. With the
 # parameters unchanged and fewer than two GPUs, all other outputs must be the same on your machine, up to the number
-# after "largest difference", since rounding depends on the processor. If one is not, you have found a mistake, yours
-# or ours. Some measurements end with a sentence that the code writes from the numbers: on another machine it may say
-# something else.
+# after "largest difference", since rounding depends on the processor. If one is not, you have found a mistake, yours or
+# ours.
 
 # %% jupyter={"source_hidden": true}
 from distlab import data, devices, metrics, quizzes  # the course's library
@@ -227,8 +225,8 @@ print(data.describe(dataset))
 # `DistributedOptimizer`. [Chapter 08b](08b_keras_3.ipynb) measures it and shows what to do with Keras 3.
 #
 # `tf.keras` is legacy Keras if the variable `TF_USE_LEGACY_KERAS` is 1 when TensorFlow starts, as it is in the course's
-# environment. In another one, set it or write `import distlab` before `import tensorflow`. A plain `import keras` still
-# imports Keras 3: use `tf.keras`.
+# environment. In another one, install `tf-keras`, and set the variable or write `import distlab` before
+# `import tensorflow`. A plain `import keras` still imports Keras 3: use `tf.keras`.
 
 # %%
 print("TF_USE_LEGACY_KERAS =", os.environ["TF_USE_LEGACY_KERAS"])
@@ -249,7 +247,8 @@ print(f"{devices.cores()} cores, {devices.memory_gib():.1f} GiB of memory")
 
 # %% [markdown] tags=["slide-text"]
 # The **interconnect** connects the devices. With NVIDIA GPUs, `nvidia-smi topo -m` prints it as a matrix. This one was
-# published for a server with eight GPUs on two processors, without NVLink, and one InfiniBand card, `mlx5_0`:
+# published for a server with four K80 cards (two GPUs each) on two processors, without NVLink, and one network card,
+# `mlx5_0`:
 #
 # ```
 #         GPU0 GPU1 GPU2 GPU3 GPU4 GPU5 GPU6 GPU7 mlx5_0
@@ -275,15 +274,15 @@ print(devices.topology())
 # | entry | the way from one GPU to the other |
 # |---|---|
 # | `NV18` | 18 NVLinks: directly to the other GPU, or through NVSwitch chips |
-# | `PIX` | one PCIe switch |
+# | `PIX` | one PCIe switch, here on a K80 card |
 # | `PXB` | several PCIe switches |
 # | `PHB` | through the processor's PCIe controller |
 # | `NODE` | between two PCIe controllers of one NUMA node |
 # | `SYS` | between two NUMA nodes, usually two processors |
 #
 # A **NUMA node** is a part of the machine's cores with the memory nearest to it. Why this matters: in each training
-# step every device sends its gradients. ResNet-50 has 25 million parameters of 4 bytes, 100 MB per step, and a GPU of
-# 2016, the P100, computes such a step in about 100 ms (newer ones are several times as fast).
+# step every device sends its gradients. ResNet-50 has 25 million parameters of 4 bytes, 100 MB per step. A GPU of 2016,
+# the P100, needs 120 ms for its backward pass (newer ones are several times as fast).
 #
 # **Predict.** How long does it take to move 100 MB inside this machine's memory, and over Ethernet with 1 Gbit/s?
 
@@ -306,10 +305,10 @@ Markdown(table)
 
 # %% [markdown] tags=["slide-takeaway"]
 # The fastest link is more than a thousand times as fast as the slowest. On the fast ones, sending takes a small part of
-# the step's 100 ms; over Ethernet with 1 Gbit/s it takes several times as long as computing. So the same program can
-# scale well in one machine room and not at all in another. Logical devices exchange data through memory: good for
-# learning what is sent, misleading for how long it takes. [Chapter 01](01_why_distribute.ipynb) computes with these
-# links, chapters 06 and 11 measure some.
+# those 120 ms; over Ethernet with 1 Gbit/s it takes several times as long. So the same program can scale well in one
+# machine room and not at all in another. Logical devices exchange data through memory: good for learning what is sent,
+# misleading for how long it takes. [Chapter 01](01_why_distribute.ipynb) computes with these links, chapters 06 and 11
+# measure some.
 
 # %% [markdown]
 # ## Logical devices
@@ -361,7 +360,7 @@ print("logical devices:", len(tf.config.list_logical_devices("CPU")))
 #
 # `make doctor` checks everything the course needs and says how to fix what is missing. It also runs an all-reduce with
 # Horovod: two processes add the numbers 1 and 2 and both get 3. Here we call it from Python; it takes some seconds,
-# most of them to start TensorFlow twice.
+# most of them to start TensorFlow.
 
 # %% tags=["varies"]
 rows = doctor.examine()
@@ -369,7 +368,7 @@ print(doctor.table([row for row in rows if row.ok or row.needed]))
 
 # %% [markdown]
 # Without MNIST the chapters use `digits`, without a GPU logical devices, and without a C++ compiler the Horovod
-# chapters are skipped with that reason. If the last line says that the course cannot run here yet, follow the lines
+# chapters are skipped with that reason. If the first line says that the course cannot run here yet, follow the lines
 # "fix" and run `make doctor` again; [troubleshooting](../docs/troubleshooting.md) has more.
 
 # %% [markdown]
@@ -385,7 +384,6 @@ quizzes.ask("00")
 #
 # - Training divided over devices equals the serial one to 1e-5. The weights show it; accuracy does not reveal a
 #   doubled gradient.
-# - The course has sixteen chapters, and a path for each kind of reader.
 # - With the parameters unchanged and fewer than two GPUs, every output without the tag `varies` is the same, up to
 #   rounding.
 # - `tf.keras` is legacy Keras here, since three tools of the course fail with `Model.fit` of Keras 3.
@@ -399,4 +397,4 @@ quizzes.ask("00")
 # [nvidia-smi](https://docs.nvidia.com/deploy/nvidia-smi/index.html) and the
 # [H100's data sheet](https://www.nvidia.com/en-us/data-center/h100/). The matrix of eight GPUs:
 # [lattice/quda#669](https://github.com/lattice/quda/issues/669). P. Goyal and others (2017),
-# [Accurate, large minibatch SGD](https://arxiv.org/abs/1706.02677), for the 100 MB.
+# [Accurate, large minibatch SGD](https://arxiv.org/abs/1706.02677), for the 100 MB and the 120 ms.

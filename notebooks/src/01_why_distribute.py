@@ -63,7 +63,7 @@ for processor, (units, gigahertz) in PROCESSORS.items():
     print(f"{processor:<19} {units:>11,} units at {gigahertz} GHz {teraflops:>14,.2f} TFLOP/s")
 
 # %% [markdown] tags=["slide-text", "slide-table"]
-# One GPU is about 750 times as fast as one core: it has 880 times as many units.
+# One GPU is about 750 times as fast as one core. Its clock is slower; it has 880 times as many units.
 #
 # **From weeks to minutes.** Published times for ResNet-50, 90 epochs of ImageNet:
 #
@@ -72,9 +72,6 @@ for processor, (units, gigahertz) in PROCESSORS.items():
 # | 1 GPU (M40) | 14 days | [You and others 2017](https://arxiv.org/abs/1709.05011) |
 # | 256 GPUs (P100) | 1 hour | [Goyal and others 2017](https://arxiv.org/abs/1706.02677) |
 # | 2,048 processors (Xeon Phi) | 20 minutes | You and others 2017 |
-#
-# Climate research went further, to 27,360 GPUs with Horovod at 90.7 % efficiency ([Kurth and others
-# 2018](https://arxiv.org/abs/1810.01993)).
 #
 # The devices differ, so these are not speed-ups. But an answer after an hour changes which questions people ask, and
 # scale improves what a model can do: on a quarter of 150 BIG-bench tasks, Google's language model PaLM, with 540
@@ -105,9 +102,9 @@ for optimizer, count in BYTES_PER_PARAMETER.items():
 
 # %% [markdown] tags=["slide-takeaway"]
 # Not at all: the 32-bit copy takes back what the 16-bit weights and gradients had saved. Mixed precision saves time,
-# and memory for activations. The usual rule of thumb, **16 bytes per parameter**, is the count of Rajbhandari and
-# others (2019). They state 24 GB for GPT-2's 1.5 billion parameters, and that plain training on devices of 32 GB failed
-# above 1.4 billion.
+# and memory for activations. The rule of thumb, **16 bytes per parameter**, is the count of Rajbhandari and others
+# (2019). They state 24 GB for GPT-2's 1.5 billion parameters, and that plain training on devices of 32 GB failed above
+# 1.4 billion.
 
 # %%
 PARAMETERS = {
@@ -119,8 +116,6 @@ PARAMETERS = {
     "PaLM": 540e9,
 }
 state = {model: 16 * count for model, count in PARAMETERS.items()}
-for model, size in state.items():
-    print(f"{model:<13} {size / 16:>15,.0f} parameters, {size / 1e9:>9,.3f} GB of state")
 print(f"Parameters whose state fills 32 GB: {32e9 / 16 / 1e9:.1f} billion")
 MEMORY = {"V100 (32 GB)": 32e9, "H100 (80 GB)": 80e9, "H200 (141 GB)": 141e9}
 for model in ("GPT-3", "PaLM"):
@@ -177,7 +172,7 @@ draw.show(
 # floating-point operations, FLOPs for short (Kaplan and others 2020).
 
 # %%
-RUNS = {  # parameters N, tokens D, the FLOPs that the paper prints
+RUNS = {  # parameters N as counted there, tokens D, the FLOPs that the paper prints
     "BERT-large": (355e6, 250e9, 5.33e20),
     "GPT-3": (174.6e9, 300e9, 3.14e23),
     "Chinchilla": (70e9, 1.4e12, 5.76e23),
@@ -188,7 +183,8 @@ for model, (N, D, published) in RUNS.items():
     print(f"{model:<11} 6ND = {6 * N * D:.3g}, published {published:.3g}, ratio {ratio:.3f}")
 
 # %% [markdown]
-# The papers use the same formula, so this checks only our arithmetic; a measured speed is a real test.
+# The papers of GPT-3 (which counts BERT-large, too) and PaLM use the same formula, so these rows check only our
+# arithmetic. Chinchilla's number is its budget, not a count. A measured speed is a real test.
 #
 # **Model FLOPs utilisation** (MFU) is the share of the devices' peak speed that goes into those $6ND$ operations.
 # PaLM's authors report 238.3 thousand tokens per second on 6,144 TPU v4 chips with a peak of 275 TFLOP/s each, and an
@@ -206,11 +202,12 @@ ratio = (6144 * 1200 + 3072 * 336) / (6144 * 24 * days)
 print(f"chip-hours of the whole run, published against computed: {ratio:.2f}")
 
 # %% [markdown] tags=["slide-text", "slide-predict"]
-# Both utilisations agree. The whole run took about 50 % more chip-hours than this best speed needs.
+# Both utilisations agree with the paper's. The whole run took about 50 % more chip-hours than this speed needs: they
+# include downtime and repeated steps, and the run began with smaller, slower batches.
 #
-# Now one device. An NVIDIA A100 has a peak of 312 TFLOP/s for 16-bit numbers. For language models we assume 40 % of it.
-# Convolutional networks reach less: NVIDIA [published](https://github.com/NVIDIA/DeepLearningExamples) 2,470 images per
-# second for ResNet-50.
+# One NVIDIA A100 has a peak of 312 TFLOP/s for 16-bit numbers. For language models we assume 40 % of it. Convolutional
+# networks reach less: NVIDIA [published](https://github.com/NVIDIA/DeepLearningExamples) 2,470 images per second for
+# ResNet-50.
 #
 # **Predict.** How long would one A100 take for PaLM, and how long the computer in front of you?
 
@@ -258,8 +255,7 @@ for model in ("GPT-3", "PaLM"):
 # So:
 #
 # - The largest models need thousands of devices to finish in time. For memory alone about a hundred would do.
-# - The lecture's MLP needs no second device. The course uses it because the rules that it follows hold for thousands of
-#   devices.
+# - The lecture's MLP needs no second device. The course uses it because the same rules hold for thousands.
 
 # %% [markdown]
 # ## The words
@@ -292,23 +288,22 @@ for model in ("GPT-3", "PaLM"):
 #
 # ![Data parallelism: shards of one batch, whole replicas, one mean gradient](../figures/01_data_parallelism.svg)
 #
-# Every replica has all the weights. A batch is cut into shards, each replica computes the gradient of its shard, and an
-# all-reduce gives every replica the sum of the gradients, and the division by the batch size makes it the mean. It
-# works because the gradient of a mean is the mean of the gradients:
+# Every replica has all the weights. A batch is cut into **shards**, and each replica adds the gradients of its shard.
+# An all-reduce gives every replica the sum of all; divided by the batch size, it is the mean. This works because the
+# gradient of a mean is the mean of the gradients:
 #
 # $$\nabla \frac{1}{B} \sum_{i=1}^{B} \ell_i(w) = \frac{1}{B} \sum_{k=1}^{p} \sum_{i \in S_k} \nabla \ell_i(w)$$
 #
 # with $p$ shards $S_k$ of a batch of $B$ images. (The mean of the shards' means is the same only for equal shards.)
 #
-# It works for every model that fits into one device, and all devices run one program. All are busy only while
-# communication hides behind computing.
+# It works for every model that fits into one device, and all devices run one program.
 
 # %% [markdown] tags=["slide-picture"]
 # ## Model parallelism
 #
-# Model parallelism divides the layers and gives every part the whole batch. **By layers:** each device holds some
-# layers and hands activations to the next. The others wait, unless micro-batches follow each other through a
-# **pipeline**.
+# Model parallelism divides the work on each example: every device takes part in the whole batch. **By layers:** each
+# device holds some layers and hands activations to the next. The others wait, unless micro-batches follow each other
+# through a **pipeline**.
 #
 # ![By layers: activations go forward, gradients back](../figures/01_model_parallelism_by_layers.svg)
 #
@@ -317,7 +312,8 @@ for model in ("GPT-3", "PaLM"):
 #
 # ![Inside a layer: five of ten units per device](../figures/01_model_parallelism_inside_a_layer.svg)
 #
-# **On parts of the input**: an image that is too large is cut into tiles ([chapter 12](12_model_parallelism.ipynb)).
+# **By parts of the input**: an image that is too large is cut into tiles; every device has all the weights ([chapter
+# 12](12_model_parallelism.ipynb)).
 
 # %%
 batch = data.load(dataset).train.images[:64].reshape(64, 784)
@@ -347,16 +343,19 @@ for batch_size in (64, 4096):
     print(f"by layers, 128 activations per image, batch {batch_size:>4}: {sent}")
 
 # %% [markdown]
-# Both ways are exact. They differ from data parallelism in what a device sends. Gradients are as large as the weights,
-# whatever the batch; activations grow with the batch. So data parallelism suits large batches and small models, model
-# parallelism small batches and large models. Very large models combine them. Today's default for billions of parameters
-# is data parallelism whose training state is divided among the replicas (**sharding**; FSDP, ZeRO): chapters 12 and 14.
-#
-# All of them pay for **synchronisation** (waiting for each other), **communication** (sending data) and **load
-# imbalance** (unequal parts).
+# Both ways are exact. Gradients are as large as the weights, whatever the batch; activations grow with the batch. So
+# data parallelism suits large batches and small models, model parallelism small batches and large models. Very large
+# models combine them. Today's default for billions of parameters is data parallelism whose training state is divided
+# among the replicas (**sharding**; FSDP, ZeRO): chapters 12 and 14.
 #
 # Divide a model yourself: ZeRO 1 shards the optimizer's state, ZeRO 2 also the gradients, and ZeRO 3 also the
 # parameters. On how few devices of 80 GB does GPT-3 fit?
+#
+# <details>
+# <summary>Answer</summary>
+#
+# 48 in this calculator, for example 3 pipeline stages and 16 replicas with ZeRO 3.
+# </details>
 
 # %%
 draw.calculator("memory")
@@ -369,20 +368,22 @@ draw.calculator("memory")
 # the array from each device, over links of $W$ bytes per second:
 #
 # $$T_\text{compute} = \frac{6 N B}{p\,F}, \qquad T_\text{all-reduce} = \frac{2 (p - 1)}{p} \cdot \frac{4 N}{W}$$
-#
+
 # %% [markdown] tags=["slide-formula"]
-# Gradients can travel while the backward pass still computes, and that pass takes two thirds of $T_\text{compute}$. So
-# the all-reduce can be hidden only if $T_\text{compute} \ge T_\text{all-reduce}$, and completely only if
-# $T_\text{compute}$ is 1.5 times as long. For the weaker condition $N$ cancels:
+# At best all sending overlaps with computing, and the slower of the two sets the pace. The link slows no step if
+# $T_\text{compute} \ge T_\text{all-reduce}$. $N$ cancels:
 #
 # $$\frac{B}{p} \ge \frac{4}{3} \cdot \frac{p - 1}{p} \cdot \frac{F}{W}$$
 #
-# **Predict.** Eight A100 GPUs reach 40 % of their peak. How many tokens per device and step are needed at least over
-# NVLink, and how many over Ethernet with 1 Gbit/s? (The A100's own NVLink 3 moves 300 GB/s.)
+# In practice gradients hide only behind the backward pass, two thirds of $T_\text{compute}$. To hide all of them takes
+# 1.5 times as many tokens.
+#
+# **Predict.** Eight A100 GPUs reach 40 % of their peak. How many tokens per device and step are needed over their
+# NVLink 3 (300 GB/s), and how many over Ethernet with 1 Gbit/s?
 
 # %%
-LINKS = {  # bytes per second in one direction, from data sheets, as in chapter 00
-    "NVLink 4": 450e9,
+LINKS = {  # bytes per second in one direction, from data sheets
+    "NVLink 3": 300e9,
     "PCIe 5.0": 63e9,
     "InfiniBand, 400 Gbit/s": 50e9,
     "Ethernet, 25 Gbit/s": 25e9 / 8,
@@ -400,10 +401,10 @@ print(f"A step of ResNet-50 with 32 images per device computes for {1e3 * step:.
 Markdown(table)
 
 # %% [markdown]
-# A convolution uses each weight many times per image, a language model once per token. So on the fast links a few
-# images are enough, or one or two texts of 2,048 tokens; with 1 Gbit/s no usual batch is. Gradients of 2 bytes need
-# half as many. In the **roofline** below, the link decides on the slope how fast a device trains, its arithmetic on the
-# roof.
+# A convolution uses each weight many times per image, a language model once per token. So on fast links a few images
+# are enough, or one or two texts of 2,048 tokens. Over 1 Gbit/s no usual batch is large enough. Gradients of 2 bytes
+# need half as many. In the **roofline** below, the link limits a device on the slope, and its own arithmetic on the
+# flat roof.
 
 # %% jupyter={"source_hidden": true} tags=["slide-output"]
 figure, axes = plt.subplots(figsize=(7.2, 3.4))
@@ -419,7 +420,7 @@ draw.show(
     figure,
     "Roofline, both axes logarithmic: the arithmetic of one device against its tokens per "
     "step, a line for each link. Each line rises until it meets the roof of 125 TFLOP/s: "
-    "NVLink at about 320 tokens, Ethernet with 1 Gbit/s at more than a million.",
+    "NVLink at about 490 tokens, Ethernet with 1 Gbit/s at more than a million.",
 )
 
 # %% [markdown] tags=["slide-picture"]
@@ -452,13 +453,13 @@ def largest_rate(staleness: int, steps: int = 3000) -> float:
 
 
 for staleness in (0, 1, 3, 7):
-    print(f"staleness {staleness}: {largest_rate(staleness):.3f}, by theory", end=" ")
+    print(f"staleness {staleness}: rate {largest_rate(staleness):.3f}, by theory", end=" ")
     print(f"{2 * np.sin(np.pi / (4 * staleness + 2)):.3f}")
 
 # %% [markdown] tags=["slide-takeaway"]
-# A staleness of 1 halves the largest rate; 7, as among eight workers, cut it to about a tenth. (The theory is Levin
-# and May's, 1976: $2 \sin\left(\frac{\pi}{2 (2\tau + 1)}\right)$.) [Chapter 08](08_other_strategies.ipynb) trains both
-# ways.
+# A staleness of 1 halves the largest rate; one of 7, as among eight workers, cuts it to about a tenth. (The theory is
+# Levin and May's, 1976: $2 \sin\left(\frac{\pi}{2 (2\tau + 1)}\right)$.) [Chapter 08](08_other_strategies.ipynb) trains
+# both ways.
 #
 # | | synchronous | asynchronous |
 # |---|---|---|
@@ -467,7 +468,7 @@ for staleness in (0, 1, 3, 7):
 # | a lost worker | stops all | the rest continue |
 #
 # Nearly all training today is **synchronous**, also on devices that come and go: the job is started again from its last
-# checkpoint ([13](13_fault_tolerance.ipynb)). [Chapter 08](08_other_strategies.ipynb) tries **asynchronous** training.
+# checkpoint ([13](13_fault_tolerance.ipynb)).
 
 # %% [markdown] tags=["slide-text", "slide-formula", "slide-predict"]
 # ## How much faster can training become?
@@ -529,7 +530,7 @@ for axes, law in zip(panels, (amdahl, gustafson), strict=True):
         axes.plot(p, law(f, p), label=f"f = {f:g}", marker=draw.MARKERS[rank], **style)
     axes.set(title=law.__name__.title(), xscale="log", yscale="log", ylim=(0.8, 2000))
     axes.set(xlabel="devices", xticks=[1, 10, 100, 1000])
-    axes.minorticks_off()  # drawing them takes half of the time
+    axes.minorticks_off()
 panels[0].set_ylabel("speed-up")
 figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=4)
 draw.show(
@@ -544,7 +545,7 @@ for f in (0.5, 0.95, 0.99):
 
 # %% [markdown] tags=["slide-takeaway"]
 # With 95 % divisible work all 1,024 devices give less than 20, because the undivided 5 % alone take 1/20 of the serial
-# time. Gustafson's answer: nobody buys a thousand devices to do yesterday's work.
+# time. Gustafson's 973 answers the other question: nobody buys a thousand devices to do yesterday's work.
 #
 # ### Which law for which measurement
 #
@@ -588,7 +589,7 @@ share = undivided_share(speedup, 8)
 print(f"NVIDIA, 8 GPUs: speed-up {speedup:.2f}, {share:.0%} of time not divided")
 
 # %% [markdown]
-# More than half of Argonne's small run was not divided, mostly a cost of each epoch such as a checkpoint. On the 512
+# More than half of Argonne's small run was not divided: a cost of each epoch, probably of its checkpoint. On the 512
 # GPUs the share is communication and waiting; VGG-16 has more gradients to send. NVIDIA's two numbers may not belong
 # together: [chapter 11](11_scaling_and_profiling.ipynb) audits them.
 

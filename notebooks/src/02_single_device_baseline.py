@@ -18,7 +18,7 @@
 # **Questions.**
 # - Which clock measures a training run?
 # - How many devices does TensorFlow use by itself?
-# - Which transformation of the input pipeline pays, and in which order do they belong?
+# - Which order of the input pipeline pays?
 # - What do a larger batch and several steps per execution gain and cost?
 # - What do mixed precision and XLA do, here and on a GPU?
 #
@@ -89,9 +89,7 @@ test_loss, test_accuracy = model.evaluate(digits[1500:] / 16, classes[1500:], ve
 print(f"elapsed {elapsed:.2f} s, CPU {cpu:.2f} s, test accuracy {test_accuracy:.2f}")
 
 # %% [markdown] tags=["slide-predict"]
-# ## Elapsed time and CPU time
-#
-# ### A surprise
+# ## A surprising time
 #
 # The lecture trains this network on MNIST, first on one GPU, then on two, and prints the time of each run: **15.4 s on
 # one GPU, 43.7 s on two**.
@@ -135,8 +133,8 @@ for name, (elapsed, cpu) in times.items():
 #   gain from parallel work is what this clock cannot show.**
 # - It does not see other processes. Multi-worker training and Horovod run one process per worker.
 #
-# So 15.4 and 43.7 s say that the processor worked almost three times as long for two GPUs: probably because it had more
-# operations to start and more data to copy. They do not say which run ended first.
+# So the third explanation is right: 15.4 and 43.7 s say that the processor worked almost three times as long for two
+# GPUs. The second is likely: more operations to start and more data to copy. They do not say which run ended first.
 
 # %% [markdown]
 # **Question.** One GPU: elapsed 10 s, process_time 14 s. Two GPUs: elapsed 6 s, process_time 16 s. What is the
@@ -151,12 +149,11 @@ for name, (elapsed, cpu) in times.items():
 # <summary>Answer</summary>
 #
 # **1.** Speed-up compares elapsed times, 10 / 6. (2) compares CPU times, the lecture's mistake: a second thread feeds
-# the second GPU, so the sum grows while the run gets shorter. (3) mistakes the number of devices for the speed-up. (4)
-# mixes both clocks.
+# the second GPU, so the sum grows while the run gets shorter. (3) counts devices. (4) mixes both clocks.
 # </details>
 
 # %% [markdown]
-# ## One device works, the others wait
+# ## How many devices does TensorFlow use?
 #
 # From here on the images have 28 × 28 pixels, as MNIST's. The default data set is repeated until an epoch has about
 # 6,000 images; a larger one is cut to 8,000.
@@ -190,13 +187,13 @@ model = mlp()
 model.compile(optimizer="adam", loss=loss, metrics=["accuracy"])
 model.fit(images, labels, batch_size=32, epochs=1, verbose=0)
 used = {variable.device for variable in model.weights} | {model(x_test[:32]).device}
-print(f"Devices offered: {workers}. Devices with a weight or the output: {len(used)}")
+print(f"Devices offered: {len(names)}. Devices with a weight or the output: {len(used)}")
 
 # %% [markdown]
 # One. **TensorFlow alone uses one GPU**, or one logical device, however many there are. Dividing the work is a
 # strategy's job, in [chapter 03](03_mirrored_strategy.ipynb).
 #
-# `nvidia-smi` shows this, with a trap. Two rows, recorded during a training with TensorFlow:
+# `nvidia-smi` shows this, with a trap. Two rows from a training with TensorFlow in 2017:
 #
 # | GPU | power | memory | GPU-Util |
 # |---|---|---|---|
@@ -214,9 +211,9 @@ print(f"Devices offered: {workers}. Devices with a weight or the output: {len(us
 # GPU-Util is a **utilisation**: the share of time in which a GPU, or a core, was busy with anything. The next cell
 # records it while the program trains.
 #
-# Busy with what? A product of large matrices shows how many operations per second the device can do. The model needs at
-# most 6 per image and weight: a multiplication and an addition each for the forward pass, the gradient of the weights
-# and the gradient of the inputs.
+# Busy with what? A product of large matrices shows how many operations per second the device can do. The model needs
+# about 4 per image and weight: a multiplication and an addition each for the forward pass and for the gradient of the
+# weights. (Gradients of inputs take 2 more, but the first layer, with almost all weights, needs none.)
 
 # %% tags=["varies"]
 with metrics.Utilisation() as recorded, metrics.Stopwatch() as two_epochs:
@@ -227,16 +224,16 @@ draw.show(
 )
 matrix = tf.random.normal((1_500, 1_500))
 possible = 2 * 1_500**3 / metrics.median_seconds(lambda: (matrix @ matrix)[0, 0].numpy())
-done = 6 * model.count_params() * 2 * len(images) / two_epochs.elapsed
+done = 4 * model.count_params() * 2 * len(images) / two_epochs.elapsed
 print(f"busy, the mean of all cores:        {recorded.cores.mean():6.0f} %")
 print(f"operations per second, the program: {done / 1e9:6.1f} billion")
 print(f"operations per second, the product: {possible / 1e9:6.1f} billion")
 print(f"the program's share of the product: {100 * done / possible:6.1f} %")
 
 # %% [markdown]
-# **Utilisation says that a device is busy, not that its work is useful.** The last number is the model's FLOP
-# utilisation. In a small model the rest goes to Python code between steps and to starting small operations, and more
-# devices multiply this waste.
+# **Utilisation says that a device is busy, not that its work is useful.** The last number is the model FLOPs
+# utilisation of [chapter 01](01_why_distribute.ipynb), but with a measured peak. In a small model the rest goes to
+# Python code between steps and to starting small operations, and more devices multiply this waste.
 #
 # **Question.** A GPU shows 100 % utilisation and reaches 5 % of its peak speed. What helps first?
 #
@@ -262,8 +259,8 @@ print(f"the program's share of the product: {100 * done / possible:6.1f} %")
 # (load); then the model. What comes before the cache is done once, the rest in every
 # epoch.](../figures/02_input_pipeline.svg)
 #
-# Arrays in memory need little of this: `fit` shuffles and prefetches them by itself. So some images are first stored as
-# JPEG photographs of 448 × 448 pixels in a TFRecord file.
+# Arrays in memory need little of this, so some images are first stored as JPEG photographs of 448 × 448 pixels in a
+# TFRecord file.
 
 
 # %% jupyter={"source_hidden": true}
@@ -291,8 +288,8 @@ with tf.device("CPU:0"):
 # `decode` turns a record into 28 × 28 pixels, and gives the same result each time. **Augmentation** must not: it
 # changes each image at random in every epoch. Here it adds noise.
 #
-# In the measurement below, each line adds or moves one transformation. By itself, `tf.data` makes such maps parallel
-# and appends a prefetch; that is switched off here.
+# In the measurement below, each line adds or moves one transformation. By itself, `tf.data` makes maps without state
+# parallel (no random numbers, no variables) and appends a prefetch; that is switched off here.
 
 # %%
 FIELDS = {
@@ -349,8 +346,8 @@ draw.show(figure, "One bar for each stage, with the images per second of the tab
 # - **map** costs what its function costs, and some microseconds for each call.
 # - **Parallel map** divides this work over the cores and removes none of it: where the elapsed time falls, the CPU time
 #   stays about the same.
-# - **cache** keeps what came before it. From the second epoch on nothing is decoded, as the first column shows without
-#   any clock.
+# - **cache** keeps what came before it, small decoded images. From the second epoch on nothing is read or decoded, as
+#   the first column shows without any clock.
 # - **noise per batch**: one call makes the noise of 32 images, which saves the cost of the calls.
 
 # %% [markdown] tags=["slide-text"]
@@ -403,7 +400,7 @@ print(f"Prefetch makes a step {gain:.1f} times as fast.", remark)
 
 # %% [markdown] tags=["slide-takeaway", "slide-predict"]
 # Prefetch hides time and removes no work. Once preparing takes longer than computing, the pipeline itself must become
-# cheaper. And where the "device" is the same processor, as in this chapter's training runs, both compete for its cores.
+# cheaper.
 #
 # ### The order matters
 #
@@ -462,9 +459,9 @@ for name, fed in orders.items():
     print(f"{name:17} the second epoch {'repeats the first' if first == second else 'is new'}")
 
 # %% [markdown]
-# A cache freezes what comes before it, the order as well as the augmentation. The fourth line surprises: it repeats
-# itself because of the seed set at the top. With a seed, an operation such as `tf.random.uniform` inside `map` starts
-# its sequence again with every new iterator, so in every epoch of `fit`; `add_noise` above does it too.
+# A cache freezes what comes before it, the order as well as the augmentation. The fourth line surprises: its
+# augmentation repeats because of the seed set at the top. With a seed, an operation such as `tf.random.uniform` inside
+# `map` starts its sequence again with every new iterator, so in every epoch of `fit`; `add_noise` above does it too.
 # `Dataset.random` with `rerandomize_each_iteration=True` gives new seeds in each epoch, and the run stays reproducible.
 #
 # So the order is: read, decode, **cache**, shuffle, batch, augment with new seeds, **prefetch**.
@@ -487,13 +484,14 @@ for name, fed in orders.items():
 # %% [markdown] tags=["slide-predict"]
 # ## Batch size and steps per execution
 #
-# If the input is not the bottleneck, the steps are. A step of batch size $B$ takes about
+# Now the steps. A step of batch size $B$ takes about
 #
 # $$t(B) = a + b \cdot B$$
 #
 # where $a$ is the fixed cost of a step (Python code between steps, starting operations, updating 101,770 weights) and
-# $b$ the arithmetic for one image. Two settings reduce $a$ per image: a larger batch has fewer steps, and with
-# `compile(steps_per_execution=k)` the Python part of $a$ is paid once per $k$ steps.
+# $b$ the cost of one more image: its arithmetic, and its way through a pipeline that handles images one by one. Two
+# settings reduce $a$ per image: a larger batch has fewer steps, and with `compile(steps_per_execution=k)` the Python
+# part of $a$ is paid once per $k$ steps.
 #
 # **Predict.** From batch 32 to batch 1024: 1, 3, 10 or 32 times the throughput? What do 16 steps per execution add at
 # each of the two?
@@ -532,28 +530,26 @@ for (steps, batch), (elapsed, cpu) in times.items():
 for steps in (1, 16):
     rates = [metrics.throughput(len(images), times[steps, batch].elapsed) for batch in SIZES]
     axes.plot(SIZES, rates, label=str(steps))
-axes.set(xscale="log", xlabel="batch size", ylabel="images per second", ylim=(0, None))
+axes.set(xlabel="batch size", ylabel="images per second", xlim=(0, None), ylim=(0, None))
 axes.set_xticks(SIZES, [f"{batch:,}" for batch in SIZES])
 axes.yaxis.set_major_formatter("{x:,.0f}")
-axes.minorticks_off()
 axes.legend(title="steps per execution", loc="lower right")
 draw.show(figure, "Images per second against batch size, for 1 and 16 steps per execution.")
-gain = {key: times[1, 32].elapsed / time.elapsed for key, time in times.items()}
+gain = {key: times[1, 32].elapsed / seconds.elapsed for key, seconds in times.items()}
 print(f"batch 1,024 against 32: {gain[1, 1024]:.1f} times the images per second")
 for batch in (32, 1024):
     together = gain[16, batch] / gain[1, batch]
     print(f"16 steps per execution at batch {batch:,}: {together:.2f} times")
 
 # %% [markdown] tags=["slide-takeaway"]
-# The fixed cost per image shrinks with the batch, the arithmetic per image stays. The curve flattens where $b \cdot B$
-# exceeds $a$. Several steps per execution save most where the batch is small; with 512 images or more this epoch has
-# fewer than 16 steps, so it is a single execution.
+# The fixed cost per image shrinks with the batch, the cost $b$ stays. The curve flattens once $b \cdot B$ exceeds $a$.
+# Several steps per execution save most where the batch is small; with 512 images or more this epoch has at most 16
+# steps, so it is a single execution.
 #
 # What the two settings cost differs. **Several steps per execution change nothing in the result**: the same updates
-# happen in the same order, and only callbacks run less often. The next cell checks it, without dropout and shuffling.
-# **A larger batch is another training run** with fewer updates per epoch. The usual answer is a larger learning rate,
-# multiplied by the factor by which the batch grew (the linear rule, for SGD) or by its square root (for Adam). The cell
-# after it tries both, with three seeds each.
+# happen in the same order, and only callbacks run less often. **A larger batch is another training run** with fewer
+# updates per epoch. The usual answer is a larger learning rate, multiplied by the factor by which the batch grew (the
+# linear rule, for SGD) or by its square root (for Adam).
 
 # %%
 weights = []
@@ -585,8 +581,8 @@ for batch, rate in [(32, 0.001), (256, 0.001), (256, 0.003), (256, 0.008)]:
 
 # %% [markdown]
 # More images per second is not more learning per second: with an eighth of the updates the same learning rate falls
-# behind, and a larger rate makes up for a part of it. Three seeds do not show which of the larger rates is better.
-# [Chapter 10](10_large_batch_and_warmup.ipynb) is about large batches.
+# behind, and a larger rate ([chapter 10](10_large_batch_and_warmup.ipynb)) makes up for a part of it. Three seeds do
+# not show which of the larger rates is better.
 #
 # **Question.** Batch 32 with 16 steps per execution is, for the weights, the same as …
 #
@@ -604,8 +600,8 @@ for batch, rate in [(32, 0.001), (256, 0.001), (256, 0.003), (256, 0.008)]:
 # %% [markdown]
 # ## Two switches: mixed precision and XLA
 #
-# **Mixed precision** computes in 16 bits and keeps the weights in 32. On GPUs since 2017, 16-bit products run on
-# special units, several times as fast, and activations take half the memory:
+# **Mixed precision** computes in 16 bits and keeps the weights in 32. On NVIDIA's GPUs since the V100 (2017), 16-bit
+# products run on special units, several times as fast, and activations take half the memory:
 #
 # | | bits for the exponent | largest number | smallest normal number | digits |
 # |---|---|---|---|---|
@@ -647,18 +643,18 @@ for name, (elapsed, cpu) in metrics.compare(runs, repeats=3).items():
     print(f"{name:16}{rate:8,.0f} images/s, {1e6 * cpu / processed:.1f} CPU µs per image")
 
 # %% [markdown]
-# On a processor `bfloat16` gains only if it has units for it (AVX512_BF16, AMX), and XLA saves starting small
-# operations, which is quick here anyway. On a GPU mixed precision is the first switch to try, often worth a factor of
-# two or more, and XLA often tens of percent. XLA adds in another order, so results differ in the last bits; with
-# `bfloat16` they differ in the third digit. Give the last layer `dtype="float32"`, so that the loss is computed in 32
-# bits.
+# On a processor `bfloat16` gains only if it has units for it (AVX512_BF16, AMX). XLA starts fewer operations, which
+# saves less on a processor than on a GPU, and it leaves the Python code between steps and the pipeline as they are. On
+# a GPU mixed precision is the first switch to try, often worth a factor of two or more, and XLA often tens of percent.
+# XLA adds in another order, so results differ in the last bits; with `bfloat16` they differ in the third digit. Give
+# the last layer `dtype="float32"` (our `mlp` does not), so that the loss is computed in 32 bits.
 
 # %% [markdown] tags=["slide-text", "slide-predict"]
 # ## The fast program
 #
-# Now the lecture's program next to a fast one, for the same network on the same device. The batch is four times as
-# large, the learning rate grows by the square root of that, 16 steps make one execution, and a pipeline that repeats
-# without end replaces the arrays, so no epoch starts by building it again.
+# The network and the device stay. The batch is four times as large, the learning rate grows by the square root of that,
+# 16 steps make one execution, and a pipeline that repeats without end replaces the arrays, so no epoch starts by
+# building it again.
 #
 # **Predict.** How much faster is it, and is the accuracy after as many epochs lower, equal or higher?
 
@@ -689,10 +685,11 @@ print(f"{speed['fast'] / speed['lecture']:.1f} times as fast")
 print(f"accuracy after six epochs: lecture {accuracy(lecture):.3f}, fast {accuracy(fast):.3f}")
 
 # %% [markdown]
-# This result has two limits. A quarter of the updates is enough because the images are easy. And the gain comes from a
-# small model, whose steps are mostly fixed cost. Where arithmetic fills the device, only more devices help.
+# The accuracy is about the same with a quarter of the updates, because the images are easy. And the gain comes from a
+# small model, whose steps are mostly fixed cost. Where arithmetic fills the device, these settings gain little; mixed
+# precision helps there, and then more devices.
 #
-# From here on the fast program is the baseline: a speed-up over a slow one means nothing.
+# Take such a program as the baseline: a speed-up over a slow one means nothing.
 #
 # ## Quiz
 #
