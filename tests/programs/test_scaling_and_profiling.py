@@ -120,7 +120,7 @@ def test_the_first_program_counts_the_images_of_its_steps(chapter_folder: Path, 
     full, rest = divmod(5000 // ranks, 256)
     for rank in range(ranks):
         lines = run.output[f"rank {rank}"].splitlines()
-        assert [line.endswith("with checkpoints") for line in lines] == [False, True]
+        assert [line.split()[-1] for line in lines] == ["plain", "saving", "rarer"]
         for line in lines:
             assert f"{full} steps, [{256 * full} {256 * (full - 1) + rest} {256 * (full - 1) + rest} " in line
 
