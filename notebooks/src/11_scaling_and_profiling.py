@@ -428,7 +428,7 @@ for row in misses:
 arguments = ["--epochs", epochs, "--trace", folder / "trace", "--dataset", dataset]
 instruments = counting | {"MPI_PROFILE": str(folder / "profile")}
 instruments["HOROVOD_TIMELINE"] = str(folder / "timeline.json")
-instruments["HOROVOD_CACHE_CAPACITY"] = "0"  # else it remembers negotiations
+instruments["HOROVOD_CACHE_CAPACITY"] = "0"  # else Horovod remembers negotiations
 print("$ export HOROVOD_TIMELINE=timeline.json HOROVOD_CACHE_CAPACITY=0")
 print("$ MPI_PROFILE=profile LD_PRELOAD=libmpi_profile.so \\")
 print(f"  mpirun -np 2 python train.py --epochs {epochs} --trace trace")
@@ -582,7 +582,7 @@ print(f"the convolution has {share:.1%} of the parameters, the dense layers {1 -
 # | 1 | gaps between steps | input, callbacks | prefetch ([chapter 02](02_single_device_baseline.ipynb)) |
 # | 2 | gaps between kernels | small kernels | larger batch, XLA |
 # | 3 | no gaps, long kernels | computing | lower precision |
-# | 4 | NCCL kernels alone | exposed tail | larger batch, fp16 |
+# | 4 | NCCL kernels with nothing beside them | exposed tail | larger batch, fp16 |
 # | 5 | NCCL kernels of unequal length | the rank with the *shortest* is late | equal work, binding |
 #
 # Apply one cure, and measure again: NERSC's tutorial goes from 9.4 to 42.5 samples/s by 1 and 3. `record_gpu.py`
