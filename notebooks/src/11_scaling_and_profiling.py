@@ -186,7 +186,7 @@ for timed in (31, 49):
 #
 # What is it? *We infer it* from the program: rank 0 has a callback `ModelCheckpoint`, which saves the whole model after
 # each epoch. The second `fit` of `minimal.py` ("saving") does the same. The third ("rarer") is our cure: rank 0 saves
-# once in five epochs.
+# once in four epochs.
 #
 # **Predict.** Rank 1 saves nothing. How long are its epochs?
 
@@ -210,9 +210,9 @@ print(f"added by saving  {more[1][0]:7.2f} s {more[2][0]:11.2f} s {more[2][1]:6.
 # rank halves the steps, but takes nothing off the saving of rank 0, so the speed-up falls. **A checkpoint by rank 0 in
 # every epoch is Amdahl's serial part.**
 #
-# The cure, *measured again*: with a fifth of the saving most of the lost speed-up comes back. Saving in the background,
-# or each rank its part, helps too ([chapter 13](13_fault_tolerance.ipynb)). The slider shows what a small serial part
-# costs a large job:
+# The cure, *measured again*: with a quarter of the saving the speed-up rises again. Saving in the background, or each
+# rank its part, helps too ([chapter 13](13_fault_tolerance.ipynb)). The slider shows what a small serial part costs a
+# large job:
 
 # %%
 draw.calculator("amdahl")

@@ -246,7 +246,7 @@ def train_on_mesh():
 missing = frameworks.problem("torch")
 folder = PROGRAMS / "recorded"
 output, source = recorded_results.measured_or_recorded("mesh", missing, train_on_mesh, folder)
-print(output, f"({source})", sep="\n\n")
+print(output, f"Output {source}", sep="\n\n")
 
 # %% [markdown]
 # `parallelize_module` cuts columns and rows, and `fully_shard` divides what is left among the data-parallel ranks
