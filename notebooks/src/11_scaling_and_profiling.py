@@ -60,7 +60,7 @@ try:
 except profiling.mpi_profile.NoCompiler as error:
     problem = str(error)
 
-# %% [markdown] tags=["slide-picture"]
+# %% [markdown]
 # ## 1. What was processed, in which time
 #
 # Twice the GPUs cost twice as much per hour. Do you get twice as much? **Throughput** is images per second.
@@ -191,19 +191,16 @@ for timed in (31, 49):
 # **Predict.** Rank 1 saves nothing. How long are its epochs?
 
 # %% tags=["varies", "slide-output"]
-epoch, ways = {}, ("plain", "saving", "rarer")  # seconds of each rank, by way and ranks
+epoch, ways = {}, ("plain", "saving", "rarer")  # seconds of each rank, by ranks and way
 for ranks, texts in outputs.items():
     of_ranks = [re.findall(r"([\d.]+) s\b", text) for text in texts]
-    for way, times in zip(ways, np.array(of_ranks, float).T, strict=True):
-        epoch[way, ranks] = times
+    epoch[ranks] = dict(zip(ways, np.array(of_ranks, float).T, strict=True))
 print("an epoch of       one rank   two: rank 0   rank 1   speed-up")
 for way in ways:
-    alone, together = epoch[way, 1], epoch[way, 2]
+    alone, together = epoch[1][way], epoch[2][way]
     speedup = images[2][-1] / together[0] / (images[1][-1] / alone[0])
     row = f"{way:16} {alone[0]:7.2f} s {together[0]:11.2f} s {together[1]:6.2f} s"
     print(f"{row} {speedup:8.2f}")
-more = {ranks: epoch["saving", ranks] - epoch["plain", ranks] for ranks in (1, 2)}
-print(f"added by saving  {more[1][0]:7.2f} s {more[2][0]:11.2f} s {more[2][1]:6.2f} s")
 
 # %% [markdown] tags=["slide-takeaway"]
 # Rank 1 saves nothing, and its epochs become longer too: it waits in the first all-reduce of the next epoch. A second
@@ -467,26 +464,27 @@ tensors = [tensor for step in every for tensor in step]
 parts = [tensor.parts() for tensor in tensors]
 seconds = {part: sum(of_one[part] for of_one in parts) for part in parts[0]}
 print("mean times of a gradient (several wait at the same time):")
-for part in ("negotiating", "queueing", "copying", "communicating", "finishing"):
-    share = seconds[part] / sum(seconds.values())
-    print(f"{part:14} {1e3 * seconds[part] / len(tensors):9.1f} ms per gradient, {share:6.1%}")
-tails = []  # since all were known to have the last gradient; since the bucket that it missed
+for part, taken in seconds.items():
+    if taken:
+        share = taken / sum(seconds.values())
+        print(f"{part:14} {1e3 * taken / len(tensors):9.1f} ms per gradient, {share:6.1%}")
+tails = []  # since all were known to have the last gradient; since the bucket before
 for step in every:
     end, known = (max(getattr(tensor, at) for tensor in step) for at in ("end", "negotiated"))
-    before = [tensor.started for tensor in step if tensor.started < known]
+    before = [tensor.negotiated for tensor in step if tensor.started < known]
     tails.append((end - known, end - max(before, default=step[0].start)))
 shortest, longest = 1e3 * np.median(tails, axis=0)
 alone = 1e3 * fit.seconds(costs.all_reduce("ring", 2, gradient["cnn"]))
-print(f"exposed tail: {shortest:.1f} to {longest:.1f} ms", end=" ")
-print(f"of {1e3 * np.median(lengths):.1f} ms (medians)")
+print(f"exposed tail: {shortest:.1f} to {longest:.1f} of {1e3 * np.median(lengths):.1f} ms (medians)")
 print(f"expected for the whole gradient in one piece (section 4): {alone:.1f} ms")
 late = [tensor.last_rank for tensor in tensors]
 print(f"last to be ready: rank 0 {late.count(0)} times, rank 1 {late.count(1)} times")
 
 # %% [markdown] tags=["slide-takeaway"]
 # Gradients whose boxes end together travel in one bucket, and Horovod's thread hears of others only between two
-# buckets. So the last gradient became ready after the bucket that it missed had begun, and before all ranks were known
-# to have it: two bounds of the exposed tail. If the upper one is near the expected time, perhaps nothing was hidden.
+# buckets. So the last gradient became ready after the bucket before had been negotiated, and before all ranks were
+# known to have it: two bounds of the exposed tail. If the upper one is near the expected time, perhaps nothing was
+# hidden.
 #
 # A small bucket can take longer than the largest gradient: Horovod's threads wait for the core that also computes. So
 # even hidden communication costs computing time.
@@ -522,9 +520,9 @@ if problem:
 whole = {} if problem else profiling.mpi_profile.read(folder / "whole")
 print(problem or f"{'routine':16} {'type':20}calls  bytes per call   seconds  ms per call")
 for row in whole.get(0, []):
-    each, milliseconds = row.bytes / row.calls, 1e3 * row.seconds / row.calls
+    each = row.bytes / row.calls
     print(f"{row.routine:16} {row.type:17} {row.calls:7,} {each:15,.0f}", end=" ")
-    print(f"{row.seconds:9.3f} {milliseconds:12.2f}")
+    print(f"{row.seconds:9.3f} {1e3 * row.seconds / row.calls:12.2f}")
 
 # %% [markdown] tags=["slide-takeaway"]
 # Most calls of `MPI_Allreduce` are of **8 bytes**: in each cycle of a millisecond Horovod's background thread asks
