@@ -473,9 +473,9 @@ for step in every:
     end, known = (max(getattr(tensor, at) for tensor in step) for at in ("end", "negotiated"))
     before = [tensor.negotiated for tensor in step if tensor.started < known]
     tails.append((end - known, end - max(before, default=step[0].start)))
-shortest, longest = 1e3 * np.median(tails, axis=0)
+low, high = 1e3 * np.median(tails, axis=0)
 alone = 1e3 * fit.seconds(costs.all_reduce("ring", 2, gradient["cnn"]))
-print(f"median exposed tail: {shortest:.1f} to {longest:.1f} of {1e3 * np.median(lengths):.1f} ms")
+print(f"exposed tail (medians): {low:.1f} to {high:.1f} of {1e3 * np.median(lengths):.1f} ms")
 print(f"expected for the whole gradient in one piece (section 4): {alone:.1f} ms")
 late = [tensor.last_rank for tensor in tensors]
 print(f"last to be ready: rank 0 {late.count(0)} times, rank 1 {late.count(1)} times")
