@@ -23,9 +23,9 @@
 # - What does a checkpoint by rank 0 cost all ranks?
 # - How do weak and strong scaling differ, and can both be predicted?
 # - At which batch size can each kind of parallelism hide its communication?
-# - Which gradient waits, what does MPI move, which operations take the time?
+# - Where does the missing time go, and in which order do you search?
 #
-# **Hardware.** Two CPU cores; with fewer the scaling over cores cannot be seen. A C compiler for section 7.
+# **Hardware.** Two CPU cores, and a C compiler for section 7.
 
 # %% tags=["parameters"]
 dataset = "digits"  # digits, mnist or fashion_mnist; section 6 trains on 5,000 images of it
@@ -53,21 +53,27 @@ scratch = tempfile.TemporaryDirectory()
 folder = Path(scratch.name)
 limits = {"start_seconds": 300, "echo": False}
 print(data.describe(dataset))
+problem, counting = None, {"MPI_PROFILE": str(folder / "whole")}  # for section 7
+try:
+    library = profiling.mpi_profile.build(PROGRAMS / "mpi_profile.c", folder)
+    counting["LD_PRELOAD"] = str(library)
+except profiling.mpi_profile.NoCompiler as error:
+    problem = str(error)
 
-# %% [markdown] tags=["slide-picture"]
+# %% [markdown]
 # ## 1. What was processed, in which time
 #
 # Twice the GPUs cost twice as much per hour. Do you get twice as much? **Throughput** is images per second.
 # **Speed-up** on $p$ ranks is throughput divided by that of one rank, and **efficiency** is speed-up divided by $p$.
-# Below, two devices share batches. The speed-up is less than two, because both also take part in an all-reduce.
+# Devices that share batches also take part in an all-reduce:
 #
 # ![Three batches on one of two devices take longer than on both, but not twice as
 # long: between two batches there is an all-reduce](../figures/11_busy_devices.svg)
 
 # %% [markdown]
-# Throughput needs two numbers, and both are easy to get wrong. The *time* of the first epoch includes tracing. The
-# *images* are not the size of the data set: batches may be smaller, a tail may be dropped. So this program counts the
-# images in the step, with a metric, and times epochs, with a callback. (Its checkpoints are for section 3.)
+# Throughput needs two numbers. The *time* of the first epoch includes tracing. The *images* are not the size of the
+# data set: batches may be smaller, a tail may be dropped. So this program counts the images in the step, with a metric,
+# and times epochs, with a callback.
 
 # %%
 programs.show(PROGRAMS / "minimal.py")
@@ -76,12 +82,6 @@ programs.show(PROGRAMS / "minimal.py")
 # **Predict.** 5,000 images, 2 ranks, batches of 256 on each. How many images does an epoch process?
 
 # %% tags=["varies"]
-problem, counting = None, {"MPI_PROFILE": str(folder / "whole")}  # for section 7
-try:
-    library = profiling.mpi_profile.build(PROGRAMS / "mpi_profile.c", folder)
-    counting["LD_PRELOAD"] = str(library)
-except profiling.mpi_profile.NoCompiler as error:
-    problem = str(error)
 outputs = {}
 for ranks in (1, 2):
     print(f"$ mpirun -np {ranks} python minimal.py")
@@ -99,9 +99,10 @@ for ranks, texts in outputs.items():
         print(f"{ranks} rank{'s' * (ranks > 1)}, epoch {epoch}: {counted:,} images; {more}")
 
 # %% [markdown] tags=["slide-takeaway"]
-# Each of two ranks has 2,500 images: 9 full batches and one of 196. The program takes `5000 // 2 // 256` = 9 steps and
-# drops the rest. But the data set repeats, so the batch of 196 is the first of the second epoch. Neither "images in the
-# data set" nor "steps × batch" is right. With the wrong number more ranks look better, because they drop more.
+# Each of two ranks has 2,500 images: 9 full batches and one of 196. The program takes `5000 // 2 // 256` = 9 steps,
+# which seems to drop the 196. But the data set repeats, so they are the first batch of the second epoch. Neither
+# "images in the data set" nor "steps × batch" is right. With the wrong number more ranks look better, because they drop
+# more.
 
 # %% [markdown] tags=["slide-text", "slide-predict"]
 # ## 2. A published table, audited
@@ -163,10 +164,9 @@ print(f"their quotient by GPU: {213_891 / (8 * 67_000):.0%}")
 #
 # $$T_p = s + \frac{w}{p}, \qquad S_p = \frac{s + w}{s + w/p} < \frac{s + w}{s}$$
 #
-# Argonne's Horovod tutorial trains a CNN on MNIST with 1, 2, 4 and 8 GPUs, on nearly the same images per epoch
-# (`60000 // size // 512` steps), in 30.43, 24.19, 19.81 and 17.90 s. The **serial share** $s / (s + w)$ comes from a
-# fit, or from each time alone. Karp and Flatt (1990) check whether it grows with $p$: a fixed part does not grow, the
-# cost of communication does.
+# Argonne's Horovod tutorial trains a CNN on MNIST with 1, 2, 4 and 8 GPUs, with `60000 // size // 512` steps per epoch,
+# in 30.43, 24.19, 19.81 and 17.90 s. The **serial share** $s / (s + w)$ comes from a fit, or from each time alone. Karp
+# and Flatt (1990) look at how it changes with $p$: a fixed part keeps its share.
 
 # %% tags=["slide-output"]
 gpus, tutorial = np.array([1, 2, 4, 8]), np.array([30.43, 24.19, 19.81, 17.90])
@@ -183,42 +183,41 @@ for timed in (31, 49):
     print(f"{row}, {divided / timed:.2f} s divided")
 
 # %% [markdown] tags=["slide-takeaway", "slide-text", "slide-predict"]
-# The share does not grow, so it is not the network: half of the time is *fixed*. Nor is it the
-# start of TensorFlow: the published program trains a whole epoch before its clock starts. So nearly all of $s$ is a
-# cost *per epoch*, of 31 epochs (the script's default) or 49 (the log). It stays in an hour's run.
+# The share hardly changes: half of the time is *fixed*. It is hardly the network, since 8 GPUs all-reduce only a
+# quarter as often as 2, nor the start of TensorFlow: the published program trains a whole epoch before its clock
+# starts. So nearly all of $s$ is a cost *per epoch*, of 31 epochs (the script's default) or 49 (the log).
 #
-# What is it? The tutorial does not say. *We infer it* from the program: rank 0 has a callback `ModelCheckpoint`, which
-# saves the whole model after each epoch. The second `fit` of `minimal.py` has the same callback.
+# What is it? *We infer it* from the program: rank 0 has a callback `ModelCheckpoint`, which saves the whole model after
+# each epoch. The second `fit` of `minimal.py` ("saving") does the same. The third ("rarer") is our cure: rank 0 saves
+# once in four epochs.
 #
 # **Predict.** Rank 1 saves nothing. How long are its epochs?
 
 # %% tags=["varies", "slide-output"]
-epoch = {}  # seconds by way and number of ranks, of each rank
+epoch, ways = {}, ("plain", "saving", "rarer")  # seconds of each rank, by ranks and way
 for ranks, texts in outputs.items():
     of_ranks = [re.findall(r"([\d.]+) s\b", text) for text in texts]
-    epoch["plain", ranks], epoch["saving", ranks] = np.array(of_ranks, float).T
+    epoch[ranks] = dict(zip(ways, np.array(of_ranks, float).T, strict=True))
 print("an epoch of       one rank   two: rank 0   rank 1   speed-up")
-for way in ("plain", "saving"):
-    alone, together = epoch[way, 1], epoch[way, 2]
+for way in ways:
+    alone, together = epoch[1][way], epoch[2][way]
     speedup = images[2][-1] / together[0] / (images[1][-1] / alone[0])
     row = f"{way:16} {alone[0]:7.2f} s {together[0]:11.2f} s {together[1]:6.2f} s"
     print(f"{row} {speedup:8.2f}")
-more = {ranks: epoch["saving", ranks] - epoch["plain", ranks] for ranks in (1, 2)}
-print(f"added by saving  {more[1][0]:7.2f} s {more[2][0]:11.2f} s {more[2][1]:6.2f} s")
 
 # %% [markdown] tags=["slide-takeaway"]
 # Rank 1 saves nothing, and its epochs become longer too: it waits in the first all-reduce of the next epoch. A second
-# rank halves the steps of an epoch, but takes nothing off the saving of rank 0, so the speed-up falls. (A plain
-# speed-up above 2, or a save that changes with the ranks, is noise.) **A checkpoint by rank 0 in every epoch is
-# Amdahl's serial part.** Save less often, in the background, or let each rank save its part ([chapter
-# 13](13_fault_tolerance.ipynb)). The slider shows what a small serial part costs a large job:
+# rank halves the steps, but takes nothing off the saving of rank 0, so the speed-up falls. **A checkpoint by rank 0 in
+# every epoch is Amdahl's serial part.**
+#
+# The cure, *measured again*: with a quarter of the saving the speed-up rises again. Saving in the background, or each
+# rank its part, helps too ([chapter 13](13_fault_tolerance.ipynb)). The slider shows what a small serial part costs a
+# large job:
 
 # %%
 draw.calculator("amdahl")
 
 # %% [markdown]
-# Three rules for measuring. Time steps, not programs; leave out a **warm-up**; give the **median** of several blocks.
-#
 # **Question.** A job with a serial share of 10 % of one rank's time runs on 64 ranks. What is its speed-up?
 #
 # 1. 57.6: 90 % of 64.
@@ -239,10 +238,9 @@ draw.calculator("amdahl")
 # - **Strong scaling:** the total work is fixed, so each of $p$ ranks gets $1/p$ of the batch. Ideal: $T_p = T_1 / p$.
 # - **Weak scaling:** the work of each rank is fixed, so the batch grows with $p$. Ideal: $T_p = T_1$.
 #
-# Horovod's benchmarks report an efficiency of **90 %** in weak scaling, for Inception V3 on 512 GPUs: a good one.
-#
 # `scaling.py` times this step, with 64 images per rank (weak) and 64 in all (strong). Its network has two dense layers
-# of 1,024 units: many weights and little work, so the all-reduce cannot hide. Each rank has one core and one thread.
+# of 1,024 units: many weights and little work, so the all-reduce cannot hide. The program gives each rank one core and
+# one thread.
 
 # %%
 programs.show(PROGRAMS / "scaling.py", "train")
@@ -293,9 +291,8 @@ for kind, divided in (("weak", 1), ("strong", sizes)):
 # weights, however few its images. More ranks than cores share them: the machine is **oversubscribed**, with an
 # efficiency of at most cores / ranks.
 #
-# Why not 100 % on two ranks? We also let both ranks do the step *apart*, without the
-# all-reduce. If they are slower than one rank alone, they compete for memory, cache or clock rate. The rest is the
-# all-reduce. We compare two networks with similar computing and very different gradients.
+# Why not 100 % on two ranks? We also let both ranks do the step *apart*, without the all-reduce. If they are slower
+# than one rank alone, they compete for memory, cache or clock rate. The rest is the all-reduce.
 
 # %% tags=["varies"]
 print("ms / step  one rank  apart  together  efficiency  all-reduce alone  exposed  gradient")
@@ -309,11 +306,10 @@ for network, blocks in measured[2]["turns"].items():
     print(f"{row}{np.median(together - apart):9.1f}  {gradient[network]:,} bytes")
 
 # %% [markdown]
-# (Compare within a row, whose three runs take turns; the machine's speed changes between tables.) *Exposed* is what the
-# all-reduce adds to the step. It is less than the all-reduce alone where gradients travel while others are computed,
-# and more where the gradient comes in pieces that wait for their turn (section 6). On a cluster, bind each rank to its
-# cores (`mpirun
-# --bind-to core`, `srun --cpu-bind=cores`).
+# (Compare within a row: its three runs take turns.) *Exposed* is what the all-reduce adds to the step. It is less than
+# the all-reduce alone where gradients travel while others are computed, and more where the gradient comes in pieces
+# that wait for their turn (section 6). On a cluster give each rank its own cores ([chapter 15](15_clusters.ipynb));
+# `mpirun --bind-to core` alone leaves it one.
 #
 # **Question.** 4 ranks on 4 cores; TensorFlow in each rank has its default, one thread per core. What happens?
 #
@@ -337,18 +333,18 @@ for network, blocks in measured[2]["turns"].items():
 # backward pass, 2 for its own gradient and 2 for its input's.
 #
 # Take A100 GPUs ($C$ = 312 TFLOP/s) with 300 GB/s inside a host, and 200 GB/s from each host of 8 GPUs to the others.
-# (Gradients are first summed inside a host and use all of it; activations of one GPU use an eighth.) The layers are
-# GPT-3's, $h$ = 12,288 wide, with 2 bytes per number.
+# (Gradients are first summed inside a host, so they use all 200 GB/s; the activations of one GPU get an eighth.) The
+# layers are GPT-3's, $h$ = 12,288 wide, with 2 bytes per number.
 #
-# **Predict.** The table has the ratio communication / computing. For which two
-# schemes does a larger batch not change it?
+# **Predict.** The table has the ratio communication / computing. For which two schemes does a larger batch not change
+# it?
 
 # %% tags=["slide-output"]
 machine, width, tokens = costs.HARDWARE["dgx-a100"], 12_288, np.array([1024, 8192])
 inside, between = machine.inside.seconds_per_byte, machine.between.seconds_per_byte
 print("tokens per GPU           1,024  8,192")
 ways = [("inside a host", 8, inside, inside)]
-ways += [("between 128 hosts", 128, between, 8 * between)]  # one GPU has an eighth
+ways += [("between 128 hosts", 128, between, 8 * between)]  # 8 GPUs of 8 hosts
 for where, ranks, gradients, activations in ways:
     print(where)
     reduced = costs.all_reduce("ring", ranks, 2).seconds(0, gradients)  # of one weight
@@ -371,11 +367,11 @@ for where, ranks, gradients, activations in ways:
 # |---|---|---|
 # | data parallel | tokens per GPU and *step* $> bC / 2W$ | a larger batch has more computing |
 # | ZeRO-3, FSDP | tokens per GPU and *micro-batch* $> bC / 2W$ | weights travel for each micro-batch |
-# | tensor, $t$ GPUs | $t - 1 < 6hW / bC$, in pieces only | the batch cancels; each layer waits for its sum |
+# | tensor, $t$ GPUs | $t - 1 < 6hW / bC$, and the sum is cut up | the batch cancels; each layer waits for its sum |
 # | pipeline, $p$ stages | micro-batches $\ge 9(p-1)$ | hardly any bytes, but a bubble: here 10 % |
 #
-# So tensor parallelism stays inside a host ([chapter 12](12_model_parallelism.ipynb)). $C$ is a peak; a real device
-# computes at half of it, and hides twice as much.
+# So tensor parallelism stays inside a host ([chapter 12](12_model_parallelism.ipynb)). $C$ is a peak; at half
+# of it a device hides twice as much.
 
 # %% [markdown]
 # What is $W$ on your cluster? Measure it. **Algorithm bandwidth** is $n/t$ for an array of $n$ bytes: what a user sees.
@@ -398,9 +394,9 @@ for where, ranks, gradients, activations in ways:
 # 3. Algorithm bandwidth does, bus bandwidth does not.
 # </details>
 #
-# With published $\alpha$, $\beta$ and computing times the same formulas predict other people's clusters. Four of the
-# rows below are those most often quoted; two are our worst, each on another machine ("blind": computed after all
-# assumptions were fixed).
+# With published $\alpha$, $\beta$ and computing times the same formulas predict other clusters: the four rows most
+# often quoted (no proof: some assumptions were chosen with them in view), and our two worst, each on another machine
+# ("blind": computed after all assumptions were fixed, in two rounds). All are in the [sources](../docs/sources.md).
 
 # %%
 comparisons = costs.efficiencies.compare()
@@ -412,10 +408,6 @@ within = sum(row.is_within for row in comparisons)
 print(f"\n{within} of {len(comparisons)} published results are within 5 points. The misses:")
 for row in misses:
     print(textwrap.fill(f"{row.name}: {row.published.reason}", 95))
-
-# %% [markdown]
-# The first four are no proof: some assumptions were chosen with them in view. The [sources](../docs/sources.md) list
-# all rows; `distlab predict --published` explains them.
 
 # %% [markdown]
 # ## 6. The timeline: overlap, buckets and the exposed tail
@@ -430,13 +422,13 @@ for row in misses:
 # %% [markdown]
 # With `HOROVOD_TIMELINE` rank 0 records each gradient: **negotiated** until all ranks have it, **queued**, copied into
 # the bucket's buffer, **communicated**. `train.py` trains the course's CNN with this instrument and those of sections 7
-# and 8. (HOROVOD_CACHE_CAPACITY=0 makes Horovod negotiate in every step what it otherwise remembers.)
+# and 8.
 
 # %% tags=["varies"]
 arguments = ["--epochs", epochs, "--trace", folder / "trace", "--dataset", dataset]
 instruments = counting | {"MPI_PROFILE": str(folder / "profile")}
 instruments["HOROVOD_TIMELINE"] = str(folder / "timeline.json")
-instruments["HOROVOD_CACHE_CAPACITY"] = "0"
+instruments["HOROVOD_CACHE_CAPACITY"] = "0"  # else Horovod remembers negotiations
 print("$ export HOROVOD_TIMELINE=timeline.json HOROVOD_CACHE_CAPACITY=0")
 print("$ MPI_PROFILE=profile LD_PRELOAD=libmpi_profile.so \\")
 print(f"  mpirun -np 2 python train.py --epochs {epochs} --trace trace")
@@ -447,7 +439,7 @@ steps = trained["steps_per_epoch"]
 # %% tags=["varies"]
 timeline = profiling.horovod_timeline.read(folder / "timeline.json")
 reduced = [tensor for tensor in timeline.operations if "Allreduce_grads" in tensor.tensor]
-after_tracing = range(steps, steps * epochs)  # without epoch 0, and the epoch of section 8
+after_tracing = range(steps, steps * epochs)  # without epoch 0, and section 8's, the last
 every = [reduced[6 * step : 6 * step + 6] for step in after_tracing]
 lengths = [max(tensor.end for tensor in step) - step[0].start for step in every]
 first, last = every[0][0].start, every[-1][-1].end
@@ -474,21 +466,31 @@ draw.show(figure, "One step, a row for each gradient: negotiated, queued, commun
 tensors = [tensor for step in every for tensor in step]
 parts = [tensor.parts() for tensor in tensors]
 seconds = {part: sum(of_one[part] for of_one in parts) for part in parts[0]}
-print("mean of a gradient's time; gradients wait at the same time:")
-for part in ("negotiating", "queueing", "copying", "communicating"):
-    share = seconds[part] / sum(seconds.values())
-    print(f"{part:14} {1e3 * seconds[part] / len(tensors):9.1f} ms per gradient, {share:6.1%}")
-last = [max(tensor.negotiated for tensor in step) for step in every]
-tail = np.median([max(tensor.end for tensor in step) for step in every] - np.array(last))
-print(f"exposed tail: {1e3 * tail:.1f} ms of {1e3 * np.median(lengths):.1f} ms (medians)")
+print("mean times of a gradient (several wait at the same time):")
+for part, taken in seconds.items():
+    if taken:
+        share = taken / sum(seconds.values())
+        print(f"{part:14} {1e3 * taken / len(tensors):9.1f} ms per gradient, {share:6.1%}")
+tails = []  # since all were known to have the last gradient; since the bucket before
+for step in every:
+    end, known = (max(getattr(tensor, at) for tensor in step) for at in ("end", "negotiated"))
+    before = [tensor.negotiated for tensor in step if tensor.started < known]
+    tails.append((end - known, end - max(before, default=step[0].start)))
+low, high = 1e3 * np.median(tails, axis=0)
+alone = 1e3 * fit.seconds(costs.all_reduce("ring", 2, gradient["cnn"]))
+print(f"exposed tail (medians): {low:.1f} to {high:.1f} of {1e3 * np.median(lengths):.1f} ms")
+print(f"expected for the whole gradient in one piece (section 4): {alone:.1f} ms")
 late = [tensor.last_rank for tensor in tensors]
 print(f"last to be ready: rank 0 {late.count(0)} times, rank 1 {late.count(1)} times")
 
 # %% [markdown] tags=["slide-takeaway"]
-# Gradients whose boxes begin and end together travel in one bucket. The largest usually travels while the backward pass
-# of the convolution goes on. Horovod's thread hears of the next gradients only when a bucket has arrived. The last
-# bucket is the exposed tail. It is shorter than what section 4 calls exposed: here a bucket **queues** for the core
-# that also computes, so even hidden communication costs computing time.
+# Gradients whose boxes end together travel in one bucket, and Horovod's thread hears of others only between two
+# buckets. So the last gradient became ready after the bucket before had been negotiated, and before all ranks were
+# known to have it: two bounds of the exposed tail. If the upper one is near the expected time, perhaps nothing was
+# hidden.
+#
+# A small bucket can take longer than the largest gradient: Horovod's threads wait for the core that also computes. So
+# even hidden communication costs computing time.
 #
 # Long **negotiating** is waiting: for the backward pass, for a slower rank, or for Horovod's thread while a bucket
 # travels. A rank that is nearly always the last is a straggler ([chapter 13](13_fault_tolerance.ipynb)).
@@ -499,8 +501,8 @@ print(f"last to be ready: rank 0 {late.count(0)} times, rank 1 {late.count(1)} t
 # ## 7. What MPI was asked to do
 #
 # Each MPI function has a second name, `PMPI_…`. A library that defines `MPI_Allreduce`, counts, and calls
-# `PMPI_Allreduce` sees every call, without a change to Horovod. `mpi_profile.c` does that for ten routines.
-# `MPI_Pcontrol` says when to count; `train.py` counts the broadcast of the weights and `fit`.
+# `PMPI_Allreduce` sees every call, without a change to Horovod. `MPI_Pcontrol` says when to count; `train.py` counts
+# the broadcast of the weights and `fit`.
 #
 # **Predict.** With the defaults `fit` took 27 steps. How many bytes of gradient does a rank pass to `MPI_Allreduce`?
 
@@ -515,30 +517,33 @@ if problem:
     print(problem)
 
 # %% [markdown]
-# With a compiler: to the byte. These are all calls of `minimal.py`, under the same library and with Horovod's cache:
+# With a compiler: to the byte. Next, all calls of rank 0 in `minimal.py` on two ranks, with Horovod's cache:
 
 # %% tags=["varies", "slide-output"]
 whole = {} if problem else profiling.mpi_profile.read(folder / "whole")
-print(problem or "routine          type                calls  bytes per call   seconds")
+print(problem or f"{'routine':16} {'type':20}calls  bytes per call   seconds  ms per call")
 for row in whole.get(0, []):
     each = row.bytes / row.calls
-    print(f"{row.routine:16} {row.type:17} {row.calls:7,} {each:15,.0f} {row.seconds:9.3f}")
+    print(f"{row.routine:16} {row.type:17} {row.calls:7,} {each:15,.0f}", end=" ")
+    print(f"{row.seconds:9.3f} {1e3 * row.seconds / row.calls:12.2f}")
 
 # %% [markdown] tags=["slide-takeaway"]
 # Most calls of `MPI_Allreduce` are of **8 bytes**: in each cycle of a millisecond Horovod's background thread asks
-# whether all ranks have the same tensors ready, and waits for the others. A message of 8 bytes takes about $\alpha$
-# (section 4), so the rest of their seconds is waiting: **time in MPI is not time on the network**.
+# whether all ranks have the same tensors ready, and waits for the others. MPI needs microseconds for 8 bytes (section
+# 4's $\alpha$ is Horovod's), yet a call usually takes about a cycle. So nearly all of it is waiting: **time in MPI is
+# not time on the network**.
 #
-# In a table of Argonne's tutorial a rank spent 12.8 of 13.9 seconds in `MPI_Allreduce`, in 12,150 calls of 8 bytes. The
-# gradients are not in that table. They went through NCCL, and **an MPI profile does not show NCCL calls**.
+# In a table of Argonne's tutorial a rank spent 12.8 of 13.9 seconds in `MPI_Allreduce`, in 12,150 calls of 8 bytes:
+# again about a cycle each. The gradients are not in that table. They went through NCCL, and **an MPI profile does not
+# show NCCL calls**.
 
 # %% [markdown]
 # ## 8. What TensorFlow computed
 #
-# `tf.profiler` records each operation. `train.py` wraps one epoch of rank 0 in `tf.profiler.experimental.Profile(…)`;
-# with Keras alone, `tf.keras.callbacks.TensorBoard(folder, profile_batch=(10, 20))` does it for steps 10 to 20, and
-# TensorBoard with `tensorboard-plugin-profile` shows it. The dense layers have nearly all of the weights, the
-# convolution few. Do they also take the time?
+# `tf.profiler` records each operation, here with `tf.profiler.experimental.Profile(…)` around one epoch of rank 0.
+# `tf.keras.callbacks.TensorBoard(folder, profile_batch=(10, 20))` does it for steps 10 to 20, and TensorBoard with
+# `tensorboard-plugin-profile` shows it. The dense layers have nearly all of the weights, the convolution few. Do they
+# also take the time?
 
 # %% tags=["varies", "slide-output"]
 PLAIN = {  # parts of TensorFlow's names, the longer first, and what they are
@@ -564,14 +569,25 @@ share = weights["convolution"] / sum(weights.values())
 print(f"the convolution has {share:.1%} of the parameters, the dense layers {1 - share:.1%}")
 
 # %% [markdown] tags=["slide-takeaway"]
-# The convolution computes much with few weights, and usually takes longer than the dense layers. **What takes long to
-# compute is not what takes long to send.** That is why VGG-16, with its large dense layers, scaled worst in Horovod's
-# own benchmark.
+# The convolution computes much with few weights, and usually takes longer than the dense layers (add forward and
+# backward). **What takes long to compute is not what takes long to send.** So VGG-16, with its large dense layers,
+# scaled worst in Horovod's own benchmark.
+
+# %% [markdown] tags=["slide-table"]
+# ### In which order to search
 #
-# On GPUs `NCCL_DEBUG=INFO` prints NCCL's rings and links, nccl-tests measures its bus bandwidth, and `nsys profile
-# --trace=cuda,nvtx` shows its kernels next to those that compute: look for gaps between kernels (input), and NCCL
-# kernels with nothing beside them (the tail). `record_gpu.py` records speed, idle time and bandwidth of your GPUs with
-# PyTorch. The course has not run on a GPU yet.
+# On GPUs `nsys profile --trace=cuda,nvtx` shows these patterns. Begin with one device, then look at all:
+#
+# | | pattern | cause | cure |
+# |---|---|---|---|
+# | 1 | gaps between steps | input, callbacks | prefetch ([chapter 02](02_single_device_baseline.ipynb)) |
+# | 2 | gaps between kernels | small kernels | larger batch, XLA |
+# | 3 | no gaps, long kernels | computing | lower precision |
+# | 4 | NCCL kernels with nothing beside them | exposed tail | larger batch, fp16 |
+# | 5 | NCCL kernels of unequal length | the rank with the *shortest* is late | equal work, binding |
+#
+# Apply one cure, and measure again: NERSC's tutorial goes from 9.4 to 42.5 samples/s by 1 and 3. `record_gpu.py`
+# records speed, idle time and bandwidth of your GPUs. The course has not run on a GPU yet.
 #
 # **Question.** The profile says that 30 % of the time is spent in `MPI_Allreduce`. What do you do first?
 #
@@ -601,9 +617,9 @@ quizzes.ask("11")
 #
 # - Count the images inside the step; "data set / time of an epoch" flatters large jobs.
 # - What one rank does while the others wait, such as a checkpoint in every epoch, is Amdahl's serial part.
-# - Weak and strong scaling pay the same all-reduce.
 # - Larger batches hide the communication of data parallelism and FSDP, not that of tensor parallelism.
-# - Negotiating is waiting; where communication does not take cores from computing, only the exposed tail costs time.
+# - Negotiating is waiting; the exposed tail is what nothing hides.
+# - One device first, then all; after each cure measure again.
 # - Time in MPI is not time on the network, and an MPI profile does not show NCCL.
 #
 # **Next.** [Lab 11](../labs/11_scaling_and_profiling/lab.ipynb), [12 model parallelism](12_model_parallelism.ipynb).
@@ -619,4 +635,6 @@ quizzes.ask("11")
 # - Austin et al. (2025), [How to Scale Your Model](https://jax-ml.github.io/scaling-book/training/).
 # - Horovod: [benchmarks](https://horovod.readthedocs.io/en/stable/benchmarks_include.html),
 #   [timeline](https://horovod.readthedocs.io/en/stable/timeline_include.html).
-# - NVIDIA, [bus bandwidth](https://github.com/NVIDIA/nccl-tests/blob/master/doc/PERFORMANCE.md).
+# - NVIDIA, [bus bandwidth](https://github.com/NVIDIA/nccl-tests/blob/master/doc/PERFORMANCE.md). Order of search:
+#   TensorFlow, [GPU performance](https://www.tensorflow.org/guide/gpu_performance_analysis), and NERSC,
+#   [tutorial](https://github.com/NERSC/sc23-dl-tutorial).

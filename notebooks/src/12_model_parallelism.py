@@ -63,7 +63,7 @@ quiet = {"echo": False, "start_seconds": 300}
 # | data (chapters 03 to 11) | the whole model, a part of the batch | gradients |
 # | **inside a layer** (tensor) | a part of every layer, the whole batch | activations, all-reduced |
 # | **by layers** (pipeline) | some layers | activations, to neighbours |
-# | **by parts of the input** (spatial) | the whole model, a part of each image | borders |
+# | **by parts of the input** (spatial) | the whole model, a part of each image | borders, and gradients |
 # | **states** (ZeRO, FSDP) | a share of everything, a part of the batch | gradients and parameters |
 #
 # Each split must compute the same as the undivided model; sections 2 to 5 measure that.
@@ -74,8 +74,7 @@ quiet = {"echo": False, "start_seconds": 300}
 # ### By hand
 #
 # A hidden layer has 10 units, 5 on each of two devices. A unit is a *column* of the first weights and a *row* of the
-# second. So each device computes 5 hidden units, and with its 5 rows a part of every sum in the output. This is a whole
-# program for TensorFlow and scikit-learn:
+# second. So each device computes 5 hidden units, and with its 5 rows a part of every sum in the output:
 
 # %% tags=["program"]
 import tensorflow as tf
@@ -176,7 +175,7 @@ checks.assert_equal([both], [by_images / largest], "gradients")
 # says for each dimension of a tensor which mesh dimension cuts it:
 #
 # ```python
-# mesh = dtensor.create_mesh([("data", 2), ("model", 4)], devices=names)
+# mesh = dtensor.create_mesh([("data", 2), ("model", 2)], devices=names)
 # by_columns = dtensor.Layout([dtensor.UNSHARDED, "model"], mesh)
 # ```
 #
@@ -192,7 +191,7 @@ programs.show(tensor_split, "step")
 
 # %% [markdown]
 # "Column, row" is the split above. "Column, column" cuts both weights by columns. (There are 80 hidden units and 16
-# outputs: ten digits, and six classes that no image has.)
+# outputs, so that 8 devices can share them: ten digits, and six classes that no image has.)
 #
 # **Predict.** Which of the two needs more communication, and where?
 
@@ -210,8 +209,8 @@ checks.assert_equal(differences, [0.0] * len(differences), "weights")
 # %% [markdown]
 # Column, column: a device needs all hidden units, so an **all-gather** of 64 × 80 numbers comes between the layers. The
 # loss needs all 16 outputs, so the devices also communicate after them. Hence the rule: first by columns, then by rows.
-# **Data × model** is
-# both at once: each row of the mesh has the whole model, and gradients are all-reduced between the rows.
+# **Data × model** is both at once: each row of the mesh has the whole model, and gradients are all-reduced between the
+# rows.
 #
 # **Question.** 8,000 hidden units instead of 80. How much more is sent with "column, row"?
 #
@@ -230,8 +229,8 @@ checks.assert_equal(differences, [0.0] * len(differences), "weights")
 #
 # ### Today: PyTorch and JAX
 #
-# TensorFlow's DTensor is a dead end: it is still `tf.experimental`, and Keras 3 does not support it. The idea lives on.
-# In PyTorch, a mesh of data × tensor ranks is this program:
+# TensorFlow's DTensor is a dead end: it is still `tf.experimental`, and Keras 3 does not support it. In PyTorch, this
+# program trains on a mesh of data × tensor parallel ranks:
 
 # %%
 programs.show(PROGRAMS / "mesh.py")
@@ -247,13 +246,13 @@ def train_on_mesh():
 missing = frameworks.problem("torch")
 folder = PROGRAMS / "recorded"
 output, source = recorded_results.measured_or_recorded("mesh", missing, train_on_mesh, folder)
-print(output, source, sep="\n\n")
+print(output, f"Output {source}", sep="\n\n")
 
 # %% [markdown]
 # `parallelize_module` cuts columns and rows, and `fully_shard` divides what is left among the data-parallel ranks
-# (section 5). PyTorch stores weights transposed, so a column is a row here. Its tensors on a mesh are called `DTensor`,
-# too. In **JAX** the layout is `NamedSharding(mesh, PartitionSpec(None, "model"))`, and the compiler inserts the
-# collectives ([chapter 14](14_other_frameworks.ipynb)).
+# (section 5). PyTorch stores weights transposed, so a column is a row here. In **JAX** the layout is
+# `NamedSharding(mesh, PartitionSpec(None, "model"))`, and the compiler inserts the collectives ([chapter
+# 14](14_other_frameworks.ipynb)).
 
 # %% [markdown] tags=["slide-picture"]
 # ## 3. By layers: a pipeline
@@ -264,8 +263,8 @@ print(output, source, sep="\n\n")
 #
 # ![The whole batch takes 48 units of time, four micro-batches take 21](../figures/12_pipeline_schedule.svg)
 #
-# Some tutorials say that TensorFlow takes care of the communication. It does copy a tensor to the device that reads it.
-# But the program must cut the batch, order the passes, and keep a **tape** per micro-batch and stage:
+# TensorFlow does copy a tensor to the device that reads it. But the program must cut the batch, order the passes, and
+# keep a **tape** per micro-batch and stage:
 
 # %%
 stages_program = PROGRAMS / "pipeline_stages.py"
@@ -274,8 +273,8 @@ programs.show(stages_program, "forward", "backward")
 
 # %% [markdown] tags=["slide-text", "slide-predict"]
 # In which order? **GPipe** does all forward passes, then all backward passes. **1F1B** (one forward, one backward)
-# starts each backward pass as early as it can. **Interleaved** 1F1B gives each stage two chunks of layers: chunk 0 of
-# all stages comes first, then chunk 1.
+# starts each backward pass as early as it can. **Interleaved** 1F1B gives each stage several chunks of layers, here
+# two: a micro-batch goes through chunk 0 of all stages, then through chunk 1 of all stages.
 #
 # **Predict.** Eight micro-batches, four stages. Which of the first two is faster? How many tapes do the first and the
 # last stage keep at most?
@@ -309,8 +308,8 @@ draw.show(draw.pipeline_schedules(timings), text + "interleaved 1F1B is shorter.
 #
 # (Huang et al., 2019; Narayanan et al., 2021). No order avoids it as long as a backward pass is one piece. **Zero
 # bubble** schedules (Qi et al., 2024) split it: another stage waits only for the gradient of the inputs, and that of
-# the weights fills the gaps, for more memory. **DualPipe** (DeepSeek-AI, 2024) also feeds micro-batches in at both
-# ends, for two copies of the parameters.
+# the weights fills gaps; to fill all of them takes more memory. **DualPipe** (DeepSeek-AI, 2024) also feeds
+# micro-batches in at both ends, for two copies of the parameters.
 
 # %%
 draw.calculator("pipeline")
@@ -322,22 +321,22 @@ draw.calculator("pipeline")
 
 # %%
 print("4 stages, 32 micro-batches; all times in forward passes")
-for message in (0.0, 0.1, 0.3):
+for message in (0.0, 0.01, 0.1):
     network = Network(latency=message, seconds_per_byte=0.0)
-    print(f"message {message:.1f}:", end="")
+    print(f"message {message:.2f}:", end="")
     for name, v in (("1f1b", 1), ("interleaved", 2), ("interleaved", 4)):
         seconds = pipelines.simulate(name, 4, 32, v, network=network).seconds
         print(f"   {name}, v = {v}: {seconds:5.1f}", end="")
     print()
 
 # %% [markdown] tags=["slide-predict"]
-# With $v$ chunks a micro-batch waits for $v$ times as many messages. At a tenth of a forward pass they cancel the gain
-# of two chunks, and four are slower than plain 1F1B.
+# At a hundredth of a forward pass, about what [chapter 11](11_scaling_and_profiling.ipynb) has between hosts,
+# interleaving pays. At a tenth the messages cancel the gain of two chunks, and four are slower than plain 1F1B.
 #
 # **Question.** Four stages. What do eight micro-batches instead of four do to the time?
 #
 # 1. It halves.
-# 2. It falls from 7 to 5.5 units of a quarter batch's pass.
+# 2. It falls by about a fifth.
 # 3. Nothing, the number of stages decides.
 #
 # <details>
@@ -399,9 +398,9 @@ checks.assert_equal(gradients[True], gradients[False], "gradients")
 #
 # ![Four tiles; columns are exchanged first, then rows with the corners](../figures/12_spatial_split.svg)
 #
-# `with_halo` is what every rank runs, on the virtual cluster here, over MPI with `mpirun -np 4 python
-# spatial_split.py`. The program does two convolutions with a ReLU between them, then their gradients, which need a halo
-# too. We compare with TensorFlow on the whole image, and then leave the exchange out.
+# Every rank runs `with_halo`, here on the virtual cluster. The program does two convolutions with a ReLU between them,
+# then their gradients, which need a halo too. We compare with TensorFlow on the whole image, and then leave the
+# exchange out.
 
 # %%
 spatial = programs.module(PROGRAMS / "spatial_split.py")
@@ -451,7 +450,7 @@ print(f"without the exchange {np.mean(wrong):.1%} of the pixels are wrong")
 # 1. They can be computed from the wider halo.
 # 2. **Right.** It pays where latency is high and layers are few. Be careful with the padding at the image's edge:
 #    outside, hidden values are 0, not computed.
-# 3. The overlap grows with every layer; after 20 layers it is larger than the tile.
+# 3. The overlap grows with every layer; after 20 layers of this kind it is larger than such a tile.
 # </details>
 
 # %% [markdown] tags=["slide-table"]
@@ -470,8 +469,7 @@ print(f"without the exchange {np.mean(wrong):.1%} of the pixels are wrong")
 # | 3 | parameters, too (PyTorch calls it FSDP) | $(2 + 2 + 12)/N$ |
 #
 # An all-reduce is a reduce-scatter and an all-gather. Between the two each rank has *its share* of the summed gradient,
-# enough to update its share of the parameters, since Adam works element by element. (Below, `_mine` cuts out this
-# rank's share.)
+# enough to update its share of the parameters, since Adam works element by element.
 
 # %% jupyter={"source_hidden": true} tags=["slide-output"]
 figure, axes = plt.subplots(figsize=(7.2, 2.4))
@@ -491,11 +489,12 @@ figure.legend(loc="outside upper center", ncols=3)
 draw.show(figure, f"GB of model states per device, ZeRO 0 to 3: {left.round(1)}")
 
 # %%
-programs.show(zero.__file__, "_Replica._layer", "_Replica._reduced", "_Replica._update")
+programs.show(zero.__file__, "_Replica._reduced", "_Replica._update")
 
 # %% [markdown]
-# Stage 3 also gathers each layer before every pass through it, forward and backward. (The program uses double
-# precision: 8 bytes of value, 8 of gradient, 16 of momentum and variance per parameter.)
+# (`_mine` cuts out this rank's share.) Stage 3 also gathers each layer before every pass through it, forward and
+# backward. The program uses double precision: 8 bytes of value, 8 of gradient, 16 of momentum and variance per
+# parameter.
 #
 # **Predict.** How many bytes do stages 1, 2 and 3 send, compared with stage 0?
 
@@ -516,8 +515,8 @@ differences = [run["difference"] for run in result["stages"].values()]
 checks.assert_equal(differences, [0.0] * len(differences), "weights")
 
 # %% [markdown]
-# Stages 0 to 2 send the same, stage 3 sends 50 % more: the all-gather of the backward pass. (Small differences come
-# from layers whose size is no multiple of the ranks.)
+# Stages 0 to 2 send the same, stage 3 sends 50 % more: the all-gather of the backward pass. (Small differences: layer
+# sizes are no multiples of the ranks.)
 #
 # **Hybrid sharding** (HSDP) shards within a server and replicates between servers: more memory, less traffic on the
 # slow links. In PyTorch, give `fully_shard` a mesh with two dimensions.
@@ -542,10 +541,10 @@ for model in models:
     print(f"{model.name:10}{numbers}{np.ceil(states / cluster.memory_bytes):7,.0f}")
 
 # %% [markdown] tags=["slide-predict"]
-# Fitting is one thing, time another. Narayanan et al. trained GPT-175B in two ways, always with 1,536 sequences per
-# step: with tensor 8 × pipeline 12, and with ZeRO 3 alone. The column "formula" is `costs.predict_split`, which adds up
-# the parts of a step. (TFLOP/s include the recomputed pass. One number was fitted to these runs: the share of its peak
-# that an A100 reaches.)
+# Then the time. Narayanan et al. trained GPT-175B in two ways, always with 1,536 sequences per step: with tensor 8 ×
+# pipeline 12, and with ZeRO 3 alone. The column "formula" is `costs.predict_split`, which adds up the parts of a step.
+# (TFLOP/s include the recomputed pass. One number was fitted to these runs: the share of its peak that an A100
+# reaches.)
 #
 # **Predict.** What does twice the number of GPUs do to the time of a step with ZeRO 3?
 
@@ -567,10 +566,11 @@ print(f"into each server {traffic / 1e9:,.0f} GB in {slowest:.0f} s")
 print(f"its links need {traffic * cluster.between.seconds_per_byte:.1f} s for them")
 
 # %% [markdown] tags=["slide-takeaway"]
-# Next to nothing. With 384 GPUs computing alone takes nearly as long, as the split shows, and hides most of the
-# traffic. With 768 and with 1,536 a step takes the same time. That is a **fixed cost**, not congestion that grows: each
-# GPU has one micro-batch, for which every server receives all parameters twice and the gradients once, however many
-# servers there are. Its links could be faster; we do not know what limited them. So we predict no time with ZeRO 3.
+# Little from 384 to 768 GPUs, nothing from 768 to 1,536. With 384 GPUs computing takes nearly as long (compare the
+# split), and hides most of the traffic. From 768 on a step takes the same time: that is a **fixed cost**, not
+# congestion that grows. Each GPU has one micro-batch, for which every server receives all parameters twice and the
+# gradients once, however many servers there are. We do not know what limited its links, so we predict no time with ZeRO
+# 3.
 #
 # Now the formula chooses: 512 GPUs, 1,024 sequences per step, splits by powers of two. ZeRO 2 is tried only without a
 # pipeline, whose micro-batches would each need a reduce-scatter.
@@ -602,7 +602,7 @@ for model in models:
 
 # %% [markdown] tags=["slide-points"]
 # Only the largest of these models gets a pipeline. Small ones need data parallelism alone, with ZeRO 1 when memory runs
-# short. Larger ones need more:
+# short. For larger ones:
 #
 # 1. **ZeRO 1**, and 2 with few micro-batches (39 billion: 1,024 sequences for 256 replicas): less memory for the same
 #    bytes sent.
@@ -625,9 +625,8 @@ for model in models:
 # - **Context parallelism** cuts the tokens for attention, too. In ring attention (Liu et al., 2023) keys and values
 #   travel round a ring. **Ulysses** (Jacobs et al., 2023) changes from tokens to heads and back by all-to-alls.
 # - **Expert parallelism**: a router sends each token to a few of many MLPs, the experts, on other devices: two
-#   **all-to-alls** per layer forward, two backward (Lepikhin et al., 2020; Fedus et al., 2021).
-# - **Offload** moves states to the host's memory or to SSDs, over a slow link (Ren et al., 2021; Rajbhandari et al.,
-#   2021).
+#   **all-to-alls** per layer forward, two backward.
+# - **Offload** moves states to the host's memory or to SSDs, over a slow link.
 #
 # **Question.** A model fits on one device, but training is too slow. Which split?
 #
@@ -640,7 +639,7 @@ for model in models:
 #
 # 1. So does data parallelism, without waiting in every layer.
 # 2. It has a bubble; data parallelism has none.
-# 3. **Right.** The others are for what does not fit, and for batches that must not grow further.
+# 3. **Right.** The others are for models that do not fit, and for when the batch must not grow further.
 # </details>
 
 # %% [markdown]

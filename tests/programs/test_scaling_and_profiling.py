@@ -85,6 +85,20 @@ def test_the_bytes_that_mpi_reduced_are_the_steps_times_the_model(recorded: tupl
         assert result["gradient_bytes"] <= weights.bytes < 3 * result["gradient_bytes"]
 
 
+@pytest.mark.parametrize("ranks", [1, 2])
+def test_the_first_program_counts_the_images_of_its_steps(ranks: int) -> None:
+    program = CHAPTER / "minimal.py"
+    text = program.read_text()
+    assert "distlab" not in text and sum(map(bool, text.splitlines())) <= 40
+    run = launch.mpirun(program, ranks=ranks, echo=False, seconds=900, start_seconds=600)
+    full, rest = divmod(5000 // ranks, 256)
+    for rank in range(ranks):
+        lines = run.output[f"rank {rank}"].splitlines()
+        assert [line.split()[-1] for line in lines] == ["plain", "saving", "rarer"]
+        for line in lines:
+            assert f"{full} steps, [{256 * full} {256 * (full - 1) + rest} {256 * (full - 1) + rest} " in line
+
+
 def test_the_program_for_gpus_runs_over_gloo_where_there_is_none() -> None:
     if reason := frameworks.problem("torch"):
         pytest.skip(reason)

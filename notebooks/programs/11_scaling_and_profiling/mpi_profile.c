@@ -1,7 +1,7 @@
 /* Counts the calls, bytes and seconds of a program's MPI routines, through MPI's profiling interface (PMPI).
  *
  * Every MPI function exists under a second name, PMPI_...; a library that defines MPI_Allreduce itself and calls
- * PMPI_Allreduce inside sees each call (MPI standard 4.0, chapter 15). The program is neither changed nor linked anew:
+ * PMPI_Allreduce inside sees each call (MPI standard 4.0, chapter 15). The program is neither changed nor linked again:
  *
  *     mpicc -shared -fPIC -O2 -o libmpi_profile.so mpi_profile.c
  *     MPI_PROFILE=profile LD_PRELOAD=$PWD/libmpi_profile.so mpirun -np 2 python train.py

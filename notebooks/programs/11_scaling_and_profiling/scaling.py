@@ -73,7 +73,7 @@ class Training:
         def train(images: tf.Tensor, labels: tf.Tensor) -> tf.Tensor:
             with tf.GradientTape() as tape:
                 loss = self.loss(labels, self.model(images, training=True))
-            if with_all_reduce:
+            if with_all_reduce:  # not when the ranks work apart
                 tape = hvd.DistributedGradientTape(tape)
             gradients = tape.gradient(loss, self.model.trainable_variables)
             self.optimizer.apply_gradients(zip(gradients, self.model.trainable_variables, strict=True))

@@ -1,18 +1,14 @@
-"""A network whose layers lie on different devices, trained in micro-batches by a pipeline's schedule.
+"""A network whose layers are on different devices, trained in micro-batches by a pipeline's schedule.
 
-On a laptop, on logical devices of the processor, or on a machine with at least as many GPUs as stages:
+On a laptop, on logical devices of the processor, or with a GPU for each stage; under Slurm it is one task:
 
     python pipeline_stages.py --stages 2 4 --result result.json
-
-Under Slurm, one process that drives all GPUs of its node:
-
     srun --nodes=1 --ntasks=1 --gpus-per-task=4 python pipeline_stages.py --stages 4 --result result.json
 
-One program drives all devices. `tf.device` says where a layer's weights lie and where its passes run; TensorFlow copies
-activations and gradients between the devices. Every micro-batch has its own tape on every stage, which holds its
-activations until the backward pass has used them. The order of the passes is that of
-`distlab.model_parallel.pipelines`. The result has, for every number of stages and every schedule, the largest
-difference of any weight from a run of the undivided network, and the most tapes that each stage held at once.
+`tf.device` says where a layer's weights are and where its passes run; TensorFlow copies activations and gradients
+between the devices. The order of the passes is that of `distlab.model_parallel.pipelines`. The result has, for every
+number of stages and every schedule, the largest difference of any weight from a run of the undivided network, and the
+most tapes that each stage kept at the same time.
 """
 
 import argparse
@@ -39,7 +35,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--micro-batches", type=int, default=8)
     parser.add_argument("--steps", type=int, default=20)
     parser.add_argument("--dataset", choices=data.NAMES, default="digits")
-    parser.add_argument("--result", type=Path, help="JSON file with the differences and the tapes held")
+    parser.add_argument("--result", type=Path, help="JSON file with the differences and the tapes kept")
     return parser.parse_args()
 
 
@@ -48,46 +44,34 @@ class Stage:
 
     def __init__(self, device: str, layers: Sequence[tuple[np.ndarray, np.ndarray]], is_last: bool) -> None:
         """`layers` are weights and biases at the start; the model's last layer has no ReLU."""
-        self.device, self.is_last = device, is_last
+        self.device, self.is_last, self.most_tapes = device, is_last, 0
         with tf.device(device):
             self.variables = [tf.Variable(values) for layer in layers for values in layer]
         self.tapes: dict[int, tuple] = {}
-        self.most_tapes = 0
 
-    def forward(
-        self,
-        micro_batch: int,
-        inputs: tf.Tensor,
-        labels: tf.Tensor,
-        examples: int,
-    ) -> tf.Tensor:
-        """The outputs for a micro-batch, on the last stage its share of the batch's mean loss."""
+    def forward(self, number: int, inputs: tf.Tensor, labels: tf.Tensor, batch: int) -> tf.Tensor:
+        """The outputs for a micro-batch; on the last stage its share of the mean loss of `batch` examples."""
         with tf.device(self.device), tf.GradientTape() as tape:
             outputs = inputs = tf.identity(inputs)
             tape.watch(inputs)
             pairs = list(zip(self.variables[::2], self.variables[1::2], strict=True))
-            for number, (weights, bias) in enumerate(pairs, 1):
+            for layer, (weights, bias) in enumerate(pairs, 1):
                 outputs = outputs @ weights + bias
-                if not (self.is_last and number == len(pairs)):
+                if not (self.is_last and layer == len(pairs)):
                     outputs = tf.nn.relu(outputs)
             if self.is_last:
                 losses = tf.nn.sparse_softmax_cross_entropy_with_logits(labels, outputs)
-                outputs = tf.reduce_sum(losses) / examples
-        self.tapes[micro_batch] = tape, inputs, outputs
+                outputs = tf.reduce_sum(losses) / batch
+        self.tapes[number] = tape, inputs, outputs
         self.most_tapes = max(self.most_tapes, len(self.tapes))
         return outputs
 
-    def backward(
-        self,
-        micro_batch: int,
-        gradient: tf.Tensor | None,
-    ) -> tuple[tf.Tensor, list[tf.Tensor]]:
+    def backward(self, number: int, gradient: tf.Tensor | None) -> tuple[tf.Tensor, list]:
         """The gradients by inputs and by variables, from that by the outputs; drops the tape."""
-        tape, inputs, outputs = self.tapes.pop(micro_batch)
+        tape, inputs, outputs = self.tapes.pop(number)
         with tf.device(self.device):
             gradient = None if gradient is None else tf.identity(gradient)
-            sources = [inputs, *self.variables]
-            by_inputs, *by_variables = tape.gradient(outputs, sources, gradient)
+            by_inputs, *by_variables = tape.gradient(outputs, [inputs, *self.variables], gradient)
         return by_inputs, by_variables
 
 
@@ -121,20 +105,15 @@ def train_step(stages: list[Stage], order: list[pipelines.Work], images: list, l
 def start_layers() -> list[tuple[np.ndarray, np.ndarray]]:
     """Weights and biases of every layer, the same for every run."""
     numbers = np.random.default_rng(12)
-    return [
-        (numbers.normal(scale=(2 / n) ** 0.5, size=(n, m)).astype(np.float32), np.zeros(m, np.float32))
-        for n, m in pairwise(SIZES)
-    ]
+    layers = ((numbers.normal(scale=(2 / n) ** 0.5, size=(n, m)), np.zeros(m)) for n, m in pairwise(SIZES))
+    return [(weights.astype(np.float32), bias.astype(np.float32)) for weights, bias in layers]
 
 
 def make_stages(count: int, names: Sequence[str]) -> list[Stage]:
     """The network cut into `count` stages, stage s on device `names[s]`."""
     layers = start_layers()
     parts = np.array_split(np.arange(len(layers)), count)
-    return [
-        Stage(names[number], [layers[index] for index in part], number == count - 1)
-        for number, part in enumerate(parts)
-    ]
+    return [Stage(names[s], [layers[index] for index in part], s == count - 1) for s, part in enumerate(parts)]
 
 
 def train(dataset: str, steps: int, stages: list[Stage], schedule: str, micro_batches: int) -> list[np.ndarray]:
@@ -161,7 +140,7 @@ def main() -> None:
             far = checks.largest_difference(weights, undivided)
             tapes = [stage.most_tapes for stage in stages]
             runs.append({"stages": count, "schedule": schedule, "difference": far, "most_tapes": tapes})
-            print(f"{count} stages, {schedule}: weights differ by {far:.1e}; tapes held {tapes}", flush=True)
+            print(f"{count} stages, {schedule}: weights differ by {far:.1e}; tapes kept {tapes}", flush=True)
     moved = checks.largest_difference(undivided, list(chain(*start_layers())))
     if options.result:
         options.result.write_text(json.dumps({"moved": moved, "runs": runs}) + "\n")

@@ -58,13 +58,9 @@ async def with_halo(rank: Rank, tile: np.ndarray, halo: int) -> np.ndarray:
     """The tile (h, w, c) with `halo` pixels of its neighbours; beyond the edge they are 0.
 
     Columns go left and right, then rows, longer by now, up and down: so corners arrive too.
-    Raises ValueError for a tile that is smaller than the halo.
     """
     rows, columns = grid(rank.size)
     row, column = divmod(rank.index, columns)
-    if min(tile.shape[:2]) < halo:
-        size = " × ".join(map(str, tile.shape[:2]))
-        raise ValueError(f"a tile of {size} pixels is smaller than its halo of {halo}")
     for axis, number, count, stride in ((1, column, columns, 1), (0, row, rows, columns)):
         before = rank.index - stride if number > 0 else None
         after = rank.index + stride if number < count - 1 else None
@@ -98,8 +94,12 @@ async def convolve_tiles(
     """This rank's tile of the outputs, and the gradients of Σ(outputs − wanted)²/2 by both kernels, the whole image's.
 
     The outputs' gradient needs a halo, too: a pixel of the first layer acts on outputs of the neighbours.
+    Raises ValueError for a tile that is smaller than the halo.
     """
     size = len(kernels[0])
+    if min(tile.shape[:2]) < size // 2:
+        pixels = " × ".join(map(str, tile.shape[:2]))
+        raise ValueError(f"a tile of {pixels} pixels is smaller than its halo of {size // 2}")
     padded = await with_halo(rank, tile, size // 2)
     hidden = np.maximum(convolve(padded, kernels[0]), 0)
     hidden_padded = await with_halo(rank, hidden, size // 2)

@@ -1,27 +1,15 @@
 """A two-layer network split with DTensor: by data, inside its layers, and both ways at once.
 
-On a laptop, on logical devices of the processor:
+On a laptop, on logical devices of the processor, or with a GPU for each device; under Slurm it is one task:
 
     python tensor_split.py --devices 8 --result result.json
-
-On a machine with GPUs the same command takes one GPU for each device, and in a job of Slurm it is one task:
-
     srun --ntasks=1 --gpus=8 python tensor_split.py --devices 8 --result result.json
 
 DTensor can span hosts, with a process on each and meshes by `create_distributed_mesh`; this program stays on one.
 
 The devices form a mesh with the dimensions data × model. A layout says along which mesh dimension each dimension of a
-tensor is cut:
-
-| split | mesh | images | first weights (784, units) | second weights (units, 16) |
-|---|---|---|---|---|
-| data | n × 1 | rows | whole | whole |
-| column, row | 1 × n | whole | columns | rows |
-| column, column | 1 × n | whole | columns | columns, n divides the padded 16 |
-| data × model | n/2 × 2, 2 × n/2 | rows | columns | rows |
-
-Each split trains as many steps as a plain run on one device, from the same start, on the same batches. The result has
-for every split the largest difference of any weight from the plain run, and the shapes on one device.
+tensor is cut. Each split trains as many steps as a plain run on one device, from the same start, on the same batches.
+The result has for every split the largest difference of any weight from the plain run, and the shapes on one device.
 """
 
 import argparse

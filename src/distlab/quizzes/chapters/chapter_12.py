@@ -15,8 +15,8 @@ def columns_then_rows(
 ) -> None:
     sent = {"column, row": batch * outputs, "column, column": batch * hidden}
     item.choose(f"""Two dense layers, {hidden:,} hidden units and {outputs} outputs, are split inside: {split}. The
-        batch has {batch} samples. How many numbers does the collective that this split needs give to every device? (The
-        outputs may stay divided.)""")
+        batch has {batch} samples. How many numbers does the collective that this split needs give to every device?
+        (Outputs that are cut by columns may stay divided.)""")
     item.right(sent[split], "numbers").why("""Column, row adds up partial outputs; column, column gathers the hidden
         units before the second layer.""")
     item.wrong(other(sent, split), "The other split").why("Ask what is cut where.")
