@@ -43,7 +43,7 @@ def by_hand(chapter_folder: Path, folder: Path) -> dict:
     """The result of two processes, each started alone with its --index; TF_CONFIG is not set."""
     addresses = free_addresses(WORKERS)
     file = folder.parent / f"{folder.name}.json"
-    options = ["--images", str(IMAGES), "--seed", str(SEED), "--folder", str(folder), "--result", str(file)]
+    options = ["--images", str(IMAGES), "--folder", str(folder), "--result", str(file)]
 
     def started(index: int) -> processes.Finished:
         command = [
@@ -147,7 +147,7 @@ def test_the_chief_is_the_task_of_that_type_where_there_is_one(chapter_folder: P
     folder, file = tmp_path / "saved", tmp_path / "result.json"
 
     def started(kind: str) -> processes.Finished:
-        program, options = str(chapter_folder / "train.py"), ["--ways", "fit", "--images", "96"]
+        program, options = str(chapter_folder / "train.py"), ["--images", "96"]
         command = [sys.executable, program, *options, "--folder", str(folder), "--result", str(file)]
         return processes.run(
             command, DEADLINE, env=os.environ | {"TF_CONFIG": json.dumps(config | {"task": task(kind)})}
