@@ -11,17 +11,24 @@ from distlab import draw
 from distlab.draw import QUIET, box, canvas, label, row
 
 FOLDER = Path(__file__).parents[1]
-# From the bottom up; each part has its height, number and colour in every stack.
-PARTS = ("weights", "optimizer\nstate", "configuration:\nlayers, loss, rate", "graph", "epoch")
-# The numbers of the parts that each format keeps.
+# Each part has its height, counted from the bottom, and its colour in every stack.
+PARTS = {
+    "w": (0, "weights"),
+    "o": (1, "optimizer\nstate"),
+    "r": (1, "optimizer\nstate, rate"),
+    "c": (2, "configuration:\nlayers, loss, rate"),
+    "g": (3, "graph"),
+    "e": (4, "epoch"),
+}
+# The parts that each format keeps.
 FORMATS = {
-    "export": "03",
-    "tf.saved_model\n.save": "013",
-    "Keras\nSavedModel": "0123",
-    ".keras": "012",
-    ".weights.h5": "01",
-    "checkpoint": "01",
-    "BackupAnd-\nRestore": "014",
+    "export": "wg",
+    "tf.saved_model\n.save": "wrg",
+    "Keras\nSavedModel": "wocg",
+    ".keras": "woc",
+    ".weights.h5": "wo",
+    "checkpoint": "wr",
+    "BackupAnd-\nRestore": "wre",
 }
 HEIGHT, STEP, BOTTOM = 0.48, 0.54, 0.5
 
@@ -31,8 +38,9 @@ def formats(folder: Path) -> None:
     figure, axes = canvas(7.4, 3.5)
     lefts, width = row(len(FORMATS), 0.08, 7.32, 0.1)
     for left, (name, kept) in zip(lefts, FORMATS.items(), strict=True):
-        for part in map(int, kept):
-            box(axes, (left, BOTTOM + part * STEP), width, HEIGHT, PARTS[part], part, fontsize=7.5)
+        for part in kept:
+            place, text = PARTS[part]
+            box(axes, (left, BOTTOM + place * STEP), width, HEIGHT, text, place, fontsize=7.5)
         label(axes, (left + width / 2, 0.24), name, fontsize=8.5, fontweight="bold")
     added = "if you add\nthem: epoch,\niterator,\ngenerator"
     box(axes, (lefts[5], BOTTOM + 2 * STEP), width, HEIGHT + STEP, added, fontsize=7.5)
@@ -41,11 +49,11 @@ def formats(folder: Path) -> None:
         figure,
         folder / "05_formats.svg",
         "Seven stacks of boxes, one for each format; the lowest box of each is the weights. export adds the graph. "
-        "tf.saved_model.save adds the optimizer's state, and the graph. A Keras SavedModel has these and the "
-        "configuration: layers, loss and learning rate. A .keras file has weights, optimizer state and configuration."
-        " A .weights.h5 file and a checkpoint have weights and Adam's state; a checkpoint also keeps "
-        "epoch, generator and iterator if you add them. BackupAndRestore has weights, Adam's state and the epoch. In "
-        "none by itself: the order of the data and the random state.",
+        "tf.saved_model.save adds the optimizer's state and learning rate, and the graph. A Keras SavedModel has "
+        "these and the configuration: layers, loss and learning rate. A .keras file has weights, optimizer state and "
+        "configuration. A .weights.h5 file has weights and Adam's state, a checkpoint also the learning rate, and "
+        "epoch, generator and iterator if you add them. BackupAndRestore has weights, Adam's state, learning rate and "
+        "epoch. In none by itself: the order of the data and the random state.",
     )
 
 

@@ -50,11 +50,11 @@ tf.config.experimental.enable_tensor_float_32_execution(False)  # else newer GPU
 # ## 1. The whole loop
 #
 # `fit` is a loop that somebody else has written. This chapter writes it out, because some trainings need another one,
-# and because a few of its lines are easily wrong on several devices without any error.
+# and because a few of its lines can be wrong on several devices without any error.
 #
 # The task is **segmentation**: give each pixel a class, here digit or background. The input is a clean image plus
-# normal noise. The target, the **mask**, is 1 where the clean image is bright. The next two cells are a whole program,
-# with scikit-learn's small digits; with the parameters above it runs in a file of its own.
+# Gaussian noise. The target, the **mask**, is 1 where the clean image is bright. The next two cells are a whole
+# program, with scikit-learn's small digits; with the parameters above it also runs as a separate file.
 
 # %% tags=["program"]
 import numpy as np
@@ -66,7 +66,7 @@ tf.config.set_logical_device_configuration(tf.config.list_physical_devices("CPU"
 kind = "GPU" if len(tf.config.list_logical_devices("GPU")) >= workers else "CPU"
 strategy = tf.distribute.MirroredStrategy([f"{kind}:{i}" for i in range(workers)])
 
-GLOBAL_BATCH = 32 // workers * workers
+GLOBAL_BATCH = 32 // workers * workers  # at most 32, the same number for each replica
 images = load_digits().images[:1280].reshape(-1, 8, 8, 1) / 16
 noisy = images + np.random.default_rng(0).normal(0, 0.3, images.shape)
 samples = tf.data.Dataset.from_tensor_slices((np.float32(noisy), np.float32(images > 0.5)))
@@ -108,7 +108,7 @@ for epoch in range(epochs):
 # %% [markdown]
 # Five calls deal with the replicas. The scope creates each variable once per replica, the data set is distributed,
 # `strategy.run` calls the step on every replica, `compute_average_loss` divides by the *global* batch size, and
-# `strategy.reduce` adds up the returned losses. A sixth does so unseen: `apply_gradients` first **adds up** the
+# `strategy.reduce` adds up the returned losses. A sixth is easy to overlook: `apply_gradients` first **adds up** the
 # gradients of all replicas.
 #
 # ## 2. Segmentation with a U-Net
@@ -167,7 +167,8 @@ def scores(predicted, true):
 
 true = masks_test > 0.5
 by_threshold = noisy_test > 0.5
-for name, mask in (("all background", true & False), ("noisy pixel above 0.5", by_threshold)):
+rules = {"all background": np.zeros_like(true), "noisy pixel above 0.5": by_threshold}
+for name, mask in rules.items():
     print("{:22s} IoU {:.2f}   pixel accuracy {:.2f}".format(name, *scores(mask, true)))
 
 # %% [markdown] tags=["slide-takeaway", "slide-picture"]
@@ -178,9 +179,10 @@ for name, mask in (("all background", true & False), ("noisy pixel above 0.5", b
 #
 # ![A U-Net: max pooling leads down to 14 × 14 and 7 × 7, then up again, with copies across](../figures/04_unet.svg)
 #
-# The left side shrinks the picture, so that each number at the bottom sees a large part of it: *is there a stroke?*
-# The right side enlarges it again. The copies across give it the fine detail that shrinking lost: *where exactly is
-# its edge?* The output is one **logit** per pixel: above 0 means digit. `models.unet` builds it with Keras's layers.
+# The left side shrinks the picture, so that each number at the bottom sees a large part of it: *is there a stroke?* The
+# right side enlarges it again. The copies across, called **skip connections**, give it the fine detail that shrinking
+# lost: *where exactly is its edge?* The output is one **logit** per pixel: above 0 means digit. `models.unet` builds it
+# with Keras's layers.
 
 # %% [markdown]
 # ## 3. One step, recorded as a graph
@@ -213,10 +215,10 @@ def one_device_step(model, optimizer):
 
 
 # %% [markdown] tags=["slide-text", "slide-predict"]
-# `@tf.function` runs the Python code of the step *once* with placeholders, records the operations as a graph, and then
-# runs the graph. The recording is called **tracing**. A graph belongs to the shapes of its arguments: another shape is
-# traced again. Tracing a large model takes many seconds. Python's side effects, such as an `append`, happen while
-# tracing only, which lets us count.
+# `@tf.function` runs the Python code of the step with placeholders at the first call, records the operations as a
+# graph, and then runs the graph. The recording is called **tracing**. A graph belongs to the shapes of its arguments:
+# another shape is traced again. Tracing a large model takes many seconds. Python's side effects, such as an `append`,
+# happen while tracing only, which lets us count.
 #
 # **Predict.** A step is called with batches of 32, 32, 27, 32 and 20 images. How many traces?
 
@@ -263,9 +265,11 @@ print("input_signature: ", sizes_traced(input_signature=[tf.TensorSpec((None, 28
 # %% [markdown]
 # ## 4. The same step under a strategy
 #
-# **Variables** are created in the strategy's scope: model, optimizer, metrics. Each then has a copy on every replica.
-# The data set is batched with the *global* batch size, and `experimental_distribute_dataset` cuts each batch into one
-# part per replica. A distributed batch is a `PerReplica` value: a bundle of tensors, one per device.
+# **Variables** are created in the strategy's scope: model, optimizer, metrics. Weights and optimizer state then have an
+# equal copy on every replica. A metric counts on each replica by itself, and reading it adds up the counts. The data
+# set is batched with the *global* batch size, and `experimental_distribute_dataset` cuts each batch into one part per
+# replica. A distributed batch is a `PerReplica` value: a bundle of tensors, one per device. So is what `strategy.run`
+# returns.
 #
 # What one replica does goes into a function, and `strategy.run` calls it on every replica. The cell shows each
 # difference from the step for one device: lines with `-` are gone, lines with `+` are new.
@@ -295,11 +299,8 @@ before, after = map(inspect.getsource, (one_device_step, replicated_step))
 programs.changes(before, after, context=20)
 
 # %% [markdown] tags=["slide-takeaway"]
-# `apply_gradients` is not marked, yet it does more than before: in a replica it first **sums** the gradients over all
-# replicas, an all-reduce, then applies the sum, the same on each. So each replica's gradient must be its *share* of the
-# whole.
-#
-# The step returns a `PerReplica` value, too: each replica's part of the loss.
+# `apply_gradients` is not marked, yet it does more than before: it first **sums** the gradients over all replicas, an
+# all-reduce. So each replica's gradient must be its *share* of the whole.
 
 # %%
 model = models.unet()
@@ -355,7 +356,7 @@ checks.assert_equal_weights(right, weights_after(single_step, model, twenty))
 # <details>
 # <summary>Answer</summary>
 #
-# 1. An optimizer has variables: a step counter, and with Adam two numbers per weight.
+# 1. An optimizer has variables: a step counter, and Adam's averages.
 # 2. **Right.** The scope is about where *variables* live, and a data set holds none.
 # 3. A metric has variables too: a total and a count.
 # </details>
@@ -377,17 +378,20 @@ checks.assert_equal_weights(right, weights_after(single_step, model, twenty))
 
 # %% tags=["slide-output"]
 wrong_step = replicated_step(replicated, sgd, divisor=PER_REPLICA_BATCH)
-reference = None
-print("divided by    reduced with   printed loss ÷ true loss   update ÷ true update")
+rows = []
 for divided_by, step in (("global", sgd_step), ("per replica", wrong_step)):
     replicated.set_weights(start)
     parts = step(*first_batch)
     update = checks.largest_difference(replicated.get_weights(), start)
     for reduction in ("SUM", "MEAN"):
         loss = float(strategy.reduce(reduction, parts, axis=None))
-        true_loss, true_update = reference = reference or (loss, update)
-        ratios = f"{loss / true_loss:24.3f}   {update / true_update:20.3f}"
-        print(f"{divided_by:12s}  {reduction:12s}   {ratios}")
+        rows.append((divided_by, reduction, loss, update))
+
+_, _, true_loss, true_update = rows[0]
+print("divided by    reduced with   printed loss ÷ true loss   update ÷ true update")
+for divided_by, reduction, loss, update in rows:
+    ratios = f"{loss / true_loss:24.3f}   {update / true_update:20.3f}"
+    print(f"{divided_by:12s}  {reduction:12s}   {ratios}")
 
 # %% [markdown] tags=["slide-takeaway"]
 # Look at the last line. The printed loss is exactly right, because the factor $R$ and the division by `MEAN` cancel.
@@ -411,8 +415,8 @@ print(f"wrong against right divisor, largest difference: {difference:.1g}")
 # **Keras's loss objects** divide by the number of losses that they see, which in a replica is the per-replica batch
 # size. Under a strategy legacy Keras refuses this with a `ValueError`. Keras 3 silently divides the mean by the number
 # of replicas: right for equal parts, and divided twice if your program divides too. With `reduction="none"` both leave
-# the division to you. They still average over the *last* axis: masks give one loss per *row* of pixels, and these must
-# be averaged too.
+# the division to you. `BinaryCrossentropy` still averages over the *last* axis: masks give one loss per *row* of
+# pixels, and these must be averaged too.
 
 # %% [markdown]
 # **Question.** A loop uses `reduce_mean` in each replica and logs with `MEAN`. SGD at 0.1 trains well on 1 GPU and
@@ -428,7 +432,7 @@ print(f"wrong against right divisor, largest difference: {difference:.1g}")
 # 1. The rule is upside down: a larger batch allows a *larger* learning rate
 #    ([chapter 10](10_large_batch_and_warmup.ipynb)).
 # 2. **Right.** The colleague has repaired the loss in the wrong place.
-# 3. That is nearly true of Adam, and false for SGD.
+# 3. Under SGD the factor multiplies the update.
 # </details>
 
 # %% [markdown] tags=["slide-text", "slide-predict"]
@@ -444,10 +448,11 @@ print(f"wrong against right divisor, largest difference: {difference:.1g}")
 
 # %% tags=["slide-output"]
 def classifier():
-    flatten = tf.keras.layers.Flatten(input_shape=(28, 28))
+    layers = tf.keras.layers
+    inputs = [layers.Input((28, 28)), layers.Flatten()]
     penalty = tf.keras.regularizers.L2(0.01)
-    hidden = tf.keras.layers.Dense(32, activation="relu", kernel_regularizer=penalty)
-    return tf.keras.Sequential([flatten, hidden, tf.keras.layers.Dense(10)])
+    hidden = layers.Dense(32, activation="relu", kernel_regularizer=penalty)
+    return tf.keras.Sequential([*inputs, hidden, layers.Dense(10)])
 
 
 with strategy.scope():
@@ -526,7 +531,8 @@ for name, batch in last_batches.items():
     print(f"{name:8s} {numbers.mean():6.2f} {by_true:16.2f} {by_usual:17.2f} {by_own:15.2f}")
 
 # %% [markdown]
-# - *The true number*, counted with an all-reduce, gives the mean. Every **step** has the same weight.
+# - *The true number*, counted with an all-reduce, gives the mean of this batch. In the epoch every **step** then has
+#   the same weight.
 # - *The usual number* gives less, since the last batch is smaller. Every **image** has the same weight in the epoch.
 # - *The replica's own number* gives the images of the emptiest replica the most weight. The mean of an empty part is
 #   0/0: `reduce_mean` returns `nan`, "not a number", and one `nan` makes the reduced loss `nan`.
@@ -563,11 +569,11 @@ def counted_step(strategy, model, optimizer):
 #
 # So far Python has called the graph once per step. A loop over a distributed data set *inside* a `tf.function` becomes
 # part of the graph: one call runs the epoch. This is the custom loop's counterpart of
-# [`steps_per_execution`](02_single_device_baseline.ipynb). It is also traced once only, whatever the size of the last
-# batch, because the data set's `element_spec` leaves the batch size open.
+# [`steps_per_execution`](02_single_device_baseline.ipynb). It is also traced only once: the data set's `element_spec`
+# leaves the batch size open.
 #
-# Now all parts are together: three full batches and one with a single image, the penalty, and the epoch in one call.
-# The loop must still train what one device trains.
+# Now all parts together must train what one device trains: three full batches and one with a single image, the penalty,
+# and the epoch in one call.
 
 
 # %%
@@ -608,11 +614,13 @@ print(f"40 steps, a call each: {1000 * by_step:.0f} ms; in one call: {1000 * by_
 
 # %% [markdown] tags=["slide-predict"]
 # Python's part of a step takes the same time for every model, so small steps gain most and large ones next to nothing.
-# The price: between the steps of an epoch no Python code runs, so nothing can be printed, saved or stopped there.
+# The price: between the steps of an epoch no Python code runs, so Python cannot print, save or stop there (`tf.print`
+# can print).
 #
 # ## 9. Train the U-Net
 #
-# Evaluation is a second function for `strategy.run`: forward only, with a metric that is created in the scope.
+# Evaluation is a second function for `strategy.run`: forward only, with a metric that is created in the scope. It
+# returns nothing to reduce: `result()` adds up the replicas' counts.
 #
 # **Predict.** What IoU will the U-Net reach after the first epoch, 40 steps? Section 2 printed the threshold's IoU.
 
@@ -652,8 +660,7 @@ masks = {"threshold": by_threshold, "U-Net": logits > 0, "target": true}
 show_rows("Noisy images, masks by threshold, U-Net, true masks.", input=noisy_test, **masks)
 
 # %% [markdown] tags=["slide-table"]
-# The U-Net has learned that a stroke has a shape and noise has none. A real run would also save checkpoints: [chapter
-# 05](05_save_and_load.ipynb) shows what they must contain.
+# The U-Net has learned that a stroke has a shape and noise has none.
 #
 # ## 10. `fit` or a custom loop?
 #

@@ -58,8 +58,8 @@ logging.basicConfig(stream=sys.stdout, format="%(levelname)s: %(message)s", forc
 # %% [markdown]
 # ## A model moves to another machine
 #
-# You train on eight GPUs and serve on one processor, or the cluster gives you four GPUs tomorrow and not two as today.
-# So a file must not depend on the strategy that wrote it.
+# You train on eight GPUs and serve on one processor, or tomorrow the cluster gives you another number of GPUs. So a
+# file must not depend on the strategy that wrote it.
 #
 # The next two cells are a whole program; with the parameters above it also runs as a separate file. It trains on
 # several replicas, saves the model, loads it on one device, and trains both models to the end. The batch is divided
@@ -122,8 +122,8 @@ checks.assert_equal_weights(loaded.get_weights(), model.get_weights())
 uninterrupted = model.get_weights()
 
 # %% [markdown] tags=["slide-text", "slide-picture"]
-# The replicas are gone, and the training reached the same weights. That works because this file keeps more than them. A
-# run consists of many parts, and every **format** keeps a selection of them:
+# The replicas are gone, and the training reached the same weights. That works because the file keeps more than the
+# weights. A run consists of many parts, and every **format** keeps a selection of them:
 #
 # ![For each of seven formats, a stack of boxes with the parts of a run that it keeps](../figures/05_formats.svg)
 #
@@ -142,17 +142,16 @@ uninterrupted = model.get_weights()
 # ## Part 1: save to serve and share
 #
 # A **SavedModel** is a folder with TensorFlow's graph of the forward pass and the variables. Three calls write one.
-# `tf.saved_model.save`, which the lecture uses, works for any `tf.Module` or Keras model. `model.export` is Keras's
-# call for serving. `model.save(…, save_format="tf")` adds what Keras needs to rebuild the model.
-
-# %% [markdown]
-# The other formats contain no graph. A `.keras` file is a zip archive with the structure as JSON and the weights, a
+# `tf.saved_model.save` works for any `tf.Module` or Keras model. `model.export` is Keras's call for serving.
+# `model.save(…, save_format="tf")` adds what Keras needs to rebuild the model.
+#
+# The other formats contain no graph. A `.keras` file is a zip archive with the structure as JSON and the arrays, a
 # `.weights.h5` file has arrays only, and `tf.train.Checkpoint` writes the variables of the Python objects that you pass
 # to it.
 #
-# > **Keras 3** has no `save_format`, and its `load_model` refuses a folder. It can only wrap a SavedModel as a layer,
-# > without the original layers: `tf.keras.layers.TFSMLayer(path, call_endpoint="serve")`. With Keras 3.15 such a layer
-# > could be trained with SGD in our trial, but not with Adam.
+# > **Keras 3** has no `save_format`, and its `load_model` refuses a SavedModel. It can only wrap one as a single layer:
+# > `tf.keras.layers.TFSMLayer(path, call_endpoint="serve")` for what `export` wrote, `"serving_default"` for the other
+# > two.
 
 
 # %%
@@ -166,23 +165,25 @@ def save_in_every_format(model, folder):
 
 
 save_in_every_format(model, folder / "trained")
-FORMATS = {path.name: path for path in sorted((folder / "trained").iterdir())}
-TO_TRAIN = ("keras_saved_model", "model.keras", "model.weights.h5", "checkpoint")
+SAVED_MODELS = ("export", "saved_model_save", "keras_saved_model")
+OTHERS = ("model.keras", "model.weights.h5", "checkpoint")
+FORMATS = {name: folder / "trained" / name for name in SAVED_MODELS + OTHERS}
+TO_TRAIN = ("keras_saved_model", *OTHERS)
 
 # %% [markdown]
-# **Predict.** Each weight takes 4 bytes. "Weights only" sounds like the smallest choice. How many times the bytes of
-# the weights does each format take on disk?
+# **Predict.** Each weight takes 4 bytes. How many times the bytes of the weights does each format take on disk, and
+# which one is the smallest?
 
 
 # %%
-def kilobytes(path):
+def bytes_on_disk(path):
     files = [path] if path.is_file() else [file for file in path.rglob("*") if file.is_file()]
-    return sum(file.stat().st_size for file in files) / 1000
+    return sum(file.stat().st_size for file in files)
 
 
 print("Size on disk, in multiples of the weights:")
 for name, path in FORMATS.items():
-    print(f"  {name:18} {kilobytes(path) / (4 * model.count_params() / 1000):.0f}")
+    print(f"  {name:18} {bytes_on_disk(path) / (4 * model.count_params()):.0f}")
 
 # %% [markdown] tags=["slide-takeaway", "slide-quiz"]
 # The weights-only file holds three values per weight, whatever its name says: the weight and Adam's two averages. The
@@ -198,8 +199,8 @@ for name, path in FORMATS.items():
 # <details>
 # <summary>Answer</summary>
 #
-# 1. The misconception that a checkpoint is the weights. Adam keeps two more values per weight.
-# 2. The misconception that each replica is saved. The copies of a mirrored variable are equal, so one is written.
+# 1. A checkpoint is more than the weights: Adam keeps two more values per weight.
+# 2. The copies of a mirrored variable are equal, so only one is written.
 # 3. **Right.** With plain SGD it would be 1 GB, with momentum 2 GB.
 # </details>
 
@@ -247,9 +248,9 @@ for target in (tf.distribute.get_strategy(), one_device, one_more):
 #
 # ### Serve without Keras
 #
-# A serving machine needs no layers and no `fit`. To make sure that Keras has no part in it, a second Python process
-# blocks every import of Keras and tries to load what each call wrote. A SavedModel contains **signatures**: traced
-# functions with named inputs and outputs. `serving_default` is the one that servers call.
+# A serving machine needs no layers and no `fit`. So a second Python process blocks every import of Keras and tries to
+# load what each call wrote. A SavedModel contains **signatures**: traced functions with named inputs and outputs.
+# `serving_default` is the one that servers call.
 
 # %%
 program = """
@@ -281,7 +282,7 @@ for name, (output, difference) in served.items():
     print(f"{name:18} output {output:9} differs by {difference:.5f}")
 
 # %% [markdown] tags=["slide-predict"]
-# Three of the six can be served. All three hold the same graph, but their outputs have different names, so a client
+# Three of the six run without Keras. All three hold the same graph, but their outputs have different names, so a client
 # must know which call wrote the folder.
 #
 # **Predict.** A serving machine with several devices loads the export inside a mirrored strategy's scope. It then calls
@@ -378,8 +379,8 @@ with warnings.catch_warnings(record=True) as caught:
 print(".keras:", caught[0].message)
 
 # %% [markdown]
-# `export` raises an error; the Keras format only warns, and writes a file without a single weight. So build the model
-# or call it once before you save it.
+# The Keras format only warns, and writes a file without a single weight. So build the model or call it once before you
+# save it.
 #
 # ## Part 2: save to resume
 #
@@ -411,12 +412,13 @@ run(folder / "resumed", epochs)  # the program ends here; then it is started aga
 checks.assert_equal_weights(run(folder / "resumed", 2 * epochs), uninterrupted)
 
 # %% [markdown] tags=["slide-takeaway"]
-# The resumed run ends with the weights of the first program, which trained without a stop.
+# The resumed run is the run without a stop.
 #
 # A custom loop resumes in the same way, with the optimizer named in the checkpoint. Count *steps* there, as [lab
-# 05](../labs/05_save_and_load/lab.ipynb) does, and skip the finished ones, `batches.skip(step)`: then a run also
-# resumes in the middle of an epoch. Add the metrics to the checkpoint as well, or the mean loss of that epoch covers
-# only the steps after the restart.
+# 05](../labs/05_save_and_load/lab.ipynb) does, and skip those of the current epoch,
+# `batches.skip(step % steps_per_epoch)`: with the same order of the data a run then also resumes in the middle of an
+# epoch. Add the metrics to the checkpoint as well, or the mean loss of that epoch covers only the steps after the
+# restart.
 
 # %% [markdown] tags=["slide-text", "slide-predict"]
 # ### What the optimizer remembers
@@ -453,7 +455,8 @@ def losses_of(model, first_epoch, last_epoch):
 with strategy.scope():
     model = new_model()
 before = losses_of(model, 0, epochs)
-save_in_every_format(model, half_way := folder / "half_way")
+half_way = folder / "half_way"
+save_in_every_format(model, half_way)
 after = losses_of(model, epochs, 2 * epochs)
 resumed = {name: load_as_model(half_way / name, build=new_model) for name in TO_TRAIN}
 rates = {name: float(copy.optimizer.learning_rate) for name, copy in resumed.items()}
@@ -464,8 +467,9 @@ straight, lost = before + after, curves["model.weights.h5"]
 figure, axes = plt.subplots(figsize=(7.2, 3.2))
 steps = range(1, len(straight) + 1)
 axes.plot(steps, straight, label="not interrupted; also .keras and checkpoint", marker="")
-resumed_steps = steps[len(before) :]
-axes.plot(resumed_steps, lost, label="weights only; also Keras SavedModel", marker="")
+resumed_steps = steps[len(before) - 1 :]  # from the point where it was saved
+jump = [before[-1], *lost]
+axes.plot(resumed_steps, jump, label="weights only; also Keras SavedModel", marker="")
 axes.axvline(len(before), color=draw.QUIET, linestyle=":", marker="", label="saved and loaded")
 axes.set(xlabel="step", ylabel="loss of all images", yscale="log")
 axes.legend(loc="upper right")
@@ -478,21 +482,22 @@ draw.show(
 )
 
 # %% [markdown] tags=["slide-takeaway"]
-# Two formats loaded the same weights, trained on the same batches, and had a higher loss for a while. Both files hold
-# Adam's state; the loading calls drop it. With empty averages, the first step moves *every* weight by about $\eta$, as
-# at the very beginning, although most of them need hardly any change now.
+# Two formats loaded the same weights, trained on the same batches, and had a higher loss for most of the remaining
+# steps. Both files hold Adam's state; the loading calls drop it. With empty averages, the first step moves *every*
+# weight that has a gradient by about $\eta$, as at the very beginning, although most need hardly any change now.
 
 # %% [markdown]
 # The warning above, about skipped variables, is the only hint, and only `load_weights` gives it. The 9 variables are
 # the step count and two averages for each of the four weight arrays; the new optimizer has only its step count. The
 # optimizer creates its variables at its first step; before that there is nothing to load into, and `load_weights` does
-# not wait. A checkpoint waits, and fills variables as they appear. For a Keras SavedModel, Keras silently makes a new
-# optimizer with the saved settings, the current learning rate included, but with empty averages and step count 0.
+# not wait. A checkpoint waits, and fills variables as they appear. It also keeps the learning rate, which is a variable
+# of the optimizer. For a Keras SavedModel, Keras silently makes a new optimizer with the saved settings, the current
+# learning rate included, but with empty averages and step count 0.
 #
-# Here is what came back in all the trials of this chapter:
+# Here is what came back. The last three rows were tried only with the four formats that Keras can train further:
 
 
-# %% tags=["slide-output"]
+# %% tags=["slide-output"] jupyter={"source_hidden": true}
 def evaluate(name):
     load_as_model(FORMATS[name]).evaluate(images, labels, verbose=0)
 
@@ -502,17 +507,21 @@ def is_exact(name):
     return difference <= checks.TOLERANCE
 
 
-came_back = {
+loaded_alone = {
     "usable without your code": [n for n in FORMATS if works(load_alone, str(FORMATS[n]))],
     "runs without Keras": list(served),
     "own layer, without its class": scaled,
+}
+to_train = {
     "loss and metrics": [name for name in TO_TRAIN if works(evaluate, name)],
     "learning rate": [name for name, rate in rates.items() if f"{rate:g}" == "0.003"],
     "optimizer state": [name for name in TO_TRAIN if is_exact(name)],
 }
 rows = [["", *FORMATS], ["---"] * (len(FORMATS) + 1)]
-for part, yes in came_back.items():
-    rows.append([part, *("yes" if name in yes else "–" for name in FORMATS)])
+for tried, parts in ((FORMATS, loaded_alone), (TO_TRAIN, to_train)):
+    for part, yes in parts.items():
+        marks = {name: "yes" if name in yes else "–" for name in tried}
+        rows.append([part, *(marks.get(name, "") for name in FORMATS)])
 Markdown("\n".join(f"| {' | '.join(row)} |" for row in rows))
 
 # %% [markdown]
@@ -521,14 +530,15 @@ Markdown("\n".join(f"| {' | '.join(row)} |" for row in rows))
 # run continues even with one replica more.
 
 # %%
-first, keras_saved_model = new_model(), half_way / "keras_saved_model"
-first.optimizer.build(first.trainable_variables)  # the line for weights
-first.load_weights(half_way / "model.weights.h5")
-second = tf.keras.models.load_model(keras_saved_model)
-second.load_weights(str(keras_saved_model / "variables" / "variables")).expect_partial()
+from_weights = new_model()
+from_weights.optimizer.build(from_weights.trainable_variables)  # the line for weights
+from_weights.load_weights(half_way / "model.weights.h5")
+saved_model = half_way / "keras_saved_model"
+from_saved_model = tf.keras.models.load_model(saved_model)
+from_saved_model.load_weights(str(saved_model / "variables" / "variables")).expect_partial()
 with one_more.scope():
-    third = load_as_model(half_way / "checkpoint", build=new_model)
-for copy in (first, second, third):
+    with_one_more = load_as_model(half_way / "checkpoint", build=new_model)
+for copy in (from_weights, from_saved_model, with_one_more):
     losses_of(copy, epochs, 2 * epochs)
     checks.assert_equal_weights(copy.get_weights(), model.get_weights())
 
@@ -594,7 +604,6 @@ def dropout_run(resume):
     return model.get_weights()
 
 
-# %%
 without_stop = dropout_run(resume=False)
 for resume in (False, True):
     difference = checks.largest_difference(dropout_run(resume), without_stop)
@@ -606,9 +615,9 @@ for resume in (False, True):
 # of Keras's dropout is not a variable of the model, so no format has it.
 #
 # Order and random numbers have the same two fixes. The first makes them a function of the epoch's number, as in
-# `shuffle(8, seed=epoch)`, or `tf.random.stateless_uniform(shape, seed=(5, step))` in a layer of your own; the
-# restarted program must also call `set_random_seed` as before. The second puts the object that has the state into the
-# checkpoint: the iterator, with its place and its shuffle buffer, or a `tf.random.Generator`.
+# `shuffle(8, seed=epoch)`, or `tf.random.stateless_uniform(shape, seed=(5, step))` in a custom layer; the restarted
+# program must also call `set_random_seed` as before. The second puts the object that has the state into the checkpoint:
+# the iterator, with its place and its shuffle buffer, or a `tf.random.Generator`.
 
 # %%
 iterator = iter(pipeline())
@@ -653,7 +662,7 @@ print("restored:      ", order(restored))
 def program_with_backup(path, save_freq, shuffle, kill_at=-1):
     def kill(step, logs):
         if model.optimizer.iterations == kill_at:
-            raise KeyboardInterrupt
+            raise KeyboardInterrupt  # simulates the crash
 
     model = new_model()
     backup = tf.keras.callbacks.BackupAndRestore(str(path), save_freq=save_freq)
@@ -704,7 +713,7 @@ quizzes.ask("05")
 # - The scope in which you load decides where the model lives; the number of replicas is not in the file.
 # - Adam's state is in a weights-only file, but the plain loading call drops it with a warning, and the loss jumps.
 # - Without dropout and with a fixed order of the data, a checkpoint continues a run exactly.
-# - No format brings the data's order back: make it a function of the epoch's number.
+# - No format keeps the data's order by itself: compute it from the epoch, or save the iterator.
 # - A SavedModel runs without Keras and without your classes.
 #
 # **Next.** [Lab 05](../labs/05_save_and_load/lab.ipynb), [06 collectives](06_collectives_and_ring_all_reduce.ipynb).

@@ -88,7 +88,7 @@ def us(seconds):
     return f"{1e6 * seconds:,.0f} µs"
 
 
-network = Network(latency=5e-6, seconds_per_byte=1e-9)
+network = Network(latency=5e-6, seconds_per_byte=1e-9)  # for the simulations from section 4 on
 for ranks in (2, 8, 64):
     cost = costs.all_reduce("naive", ranks, array_bytes=4e6)
     print(f"{ranks:>2} ranks: {us(cost.seconds(5e-6, 1e-9)):>10}")
@@ -134,8 +134,7 @@ for step in range(p - 1):  # all-gather: finished chunks travel to the right and
 
 # %% [markdown]
 # All ranks have the same sum, none has handled more than another, and in each step all links were busy. Play a run of
-# the program in section 3 and follow one chunk: it goes around once to collect shares, and once to be handed out. The
-# strip shows the same steps.
+# the program in section 3 and follow one chunk: it goes around once to collect shares, and once to be handed out.
 
 # %% tags=["slide-output"]
 draw.play(collectives.ring_all_reduce, size=4)
@@ -146,7 +145,8 @@ draw.play(collectives.ring_all_reduce, size=4)
 # On a cluster every rank runs the same program with its own number. We try such programs on a **virtual cluster**, in
 # one process: arrays and sums are real, and the clock is computed from $\alpha$ and $\beta$. A rank is an `async`
 # function here, and `await` marks each place where it may wait for a message while the others go on. `exchange` sends
-# to one rank and receives from another at the same time.
+# to one rank and receives from another at the same time; `reduce` adds a received array.
+# `World(p).run(program, arrays)` runs the program on $p$ ranks.
 
 
 # %%
@@ -255,7 +255,7 @@ draw.show(traced.strip(), traced.describe())
 
 # %% [markdown] tags=["slide-takeaway"]
 # No error, but a wrong sum. After three steps each rank has one finished chunk, in a thick frame. Then unfinished
-# chunks go out, and at last overwrite even the finished ones. "The loss does not fall" would have told you much less.
+# chunks go out, and at last overwrite even the finished ones.
 #
 # The other mistake is to send first and then receive. `MPI_Send` may return early for short messages, but waits with
 # long ones until they are received: a program that passes its small tests hangs with a real gradient. Here is such a
@@ -297,7 +297,7 @@ except DeadlockError as error:
 # %% [markdown]
 # | collective | used for | beware |
 # |---|---|---|
-# | broadcast | equal initial weights | if you forget it, there is no error, and each rank trains another model |
+# | broadcast | equal initial weights | if you forget it, there is no error, and each rank trains a different model |
 # | reduce | a sum for rank 0 | the others get nothing |
 # | scatter | data that one rank reads | limited by the root's link |
 # | gather | predictions for rank 0 | the root needs memory for all |
@@ -307,38 +307,15 @@ except DeadlockError as error:
 # | barrier | waiting for each other | if one rank skips it, all wait |
 
 # %% [markdown]
-# On a **tree**, where every rank that has the data passes it on in each step, broadcast and reduce take $\lceil \lg p
-# \rceil (\alpha + n\beta)$, scatter and gather $\lceil \lg p \rceil \alpha + \frac{p-1}{p} n\beta$ ($\lg$: base 2).
-# All-gather, reduce-scatter and all-to-all take $(p-1)\alpha + \frac{p-1}{p} n\beta$. For 8 ranks and $n$ = 8,000
-# bytes:
-
-
-# %%
-def simulated(program, size, array_bytes, network=network):
-    """Virtual seconds of a collective to which each rank contributes `array_bytes` bytes."""
-    inputs = [np.ones(array_bytes // 4, np.float32)] * size
-    return World(size, network).run(program, inputs).elapsed
-
-
-FORMULAS = {
-    "broadcast": costs.broadcast_tree,
-    "reduce": costs.reduce_tree,
-    "scatter": costs.scatter_tree,
-    "gather": costs.gather_tree,
-    "all_gather": costs.all_gather_ring,
-    "reduce_scatter": costs.reduce_scatter_ring,
-    "all_to_all": costs.all_to_all,
-}
-for name, formula in FORMULAS.items():
-    own_bytes = 1_000 if name in ("gather", "all_gather") else 8_000  # a chunk, or everything
-    elapsed = simulated(getattr(collectives, name), 8, own_bytes)
-    expected = formula(8, 8_000).seconds(5e-6, 1e-9)
-    print(f"{name:15}{us(elapsed):>6}, by formula {us(expected):>6}")
+# On a **tree**, where every rank that has the data passes it on in each step, broadcast and reduce take
+# $\lceil \lg p \rceil (\alpha + n\beta)$, scatter and gather $\lceil \lg p \rceil \alpha + \frac{p-1}{p} n\beta$
+# ($\lg$: base 2). All-gather, reduce-scatter and all-to-all take $(p-1)\alpha + \frac{p-1}{p} n\beta$. Here $n$ is the
+# whole array, before or after the call.
 
 # %% [markdown] tags=["slide-quiz"]
 # **The pay-off of two halves.** After the reduce-scatter a rank has the gradient of $1/p$ of the weights. If it updates
 # these, and the all-gather sends the new *weights* around, the bytes are the same, but a rank stores only $1/p$ of the
-# optimizer's state: ZeRO. FSDP also shards the weights and all-gathers them before they are used
+# optimizer's state: the first stage of ZeRO. FSDP also shards the weights and all-gathers them before they are used
 # ([12](12_model_parallelism.ipynb)). The gradient of a weight that $p$ ranks use is the sum of their gradients: **in
 # the backward pass an all-gather becomes a reduce-scatter.**
 #
@@ -361,7 +338,7 @@ for name, formula in FORMULAS.items():
 # %% [markdown] tags=["slide-predict"]
 # ## 7. Which all-reduce when?
 #
-# There are two more. The **tree** reduces to rank 0 and then broadcasts. In **halving-doubling** partners exchange
+# Two more are common. The **tree** reduces to rank 0 and then broadcasts. In **halving-doubling** partners exchange
 # halves of the array, then quarters and so on, and each adds up its part, until every rank has one finished chunk; the
 # same steps backwards hand the chunks out. Both need $2\lg p$ steps, but the tree sends the whole array in each, and
 # halving-doubling as few bytes per rank as a ring. TensorFlow's `ReductionToOneDevice` is the naive way, and
@@ -389,15 +366,23 @@ draw.calculator("all-reduce")
 
 # %% [markdown] tags=["slide-takeaway"]
 # Small arrays want few steps: tree and halving-doubling win. Large arrays want few bytes: ring and halving-doubling
-# win. In this model halving-doubling is fastest for $2^k$ ranks, from 4 on; with other numbers it must first pair off
-# the ranks beyond $2^k$, and the ring wins for large arrays: set the calculator to 12 ranks and find the size where it
-# does. Libraries still use rings, because in a real network distant partners share cables.
+# win. Of these four, halving-doubling is the fastest on $2^k$ ranks, from 4 on. (For tiny arrays *recursive doubling*,
+# $\lg p$ steps with whole arrays, is faster still.) With other numbers it must first pair off the ranks beyond $2^k$,
+# and the ring wins for large arrays: set the calculator to 12 ranks and find the size where it does. Libraries still
+# use rings, because in a real network distant partners share cables.
 #
-# **Predict.** One of the 8 links of a ring is 10 times slower: how much slower is the all-reduce? And if a *rank* is
-# slow, a **straggler**: each computes for 1,000 µs, rank 2 at half the speed, before they all-reduce 400 kB?
+# **Predict.** One of the 8 links of a ring is 10 times slower. How much slower is the all-reduce? And a slow *rank*, a
+# **straggler**: four ranks compute for 1,000 µs, rank 2 at half the speed, then all-reduce 400 kB. How much longer does
+# the step take?
 
 
 # %% tags=["slide-output"]
+def simulated(program, size, array_bytes, network=network):
+    """Virtual seconds of a collective to which each rank contributes `array_bytes` bytes."""
+    inputs = [np.ones(array_bytes // 4, np.float32)] * size
+    return World(size, network).run(program, inputs).elapsed
+
+
 slow = network.with_slow_link(2, 3, factor=10)
 for name in NAMES:
     program = collectives.ALL_REDUCE[name]
@@ -419,12 +404,13 @@ print(f"training step: {us(even.elapsed)}, with a straggler {us(uneven.elapsed)}
 draw.show(draw.timeline(uneven), "Timeline: ranks 0, 1 and 3 wait until rank 2 has computed.")
 
 # %% [markdown] tags=["slide-takeaway"]
-# The ring is as slow as its slowest link, because every chunk passes every link. The naive way does not use it. The
-# straggler delays the step by exactly its extra time: the sum needs its share, so no all-reduce can help.
+# The ring is as slow as its slowest link, because that link carries a chunk in every step. Tree and halving-doubling
+# use it in some steps, the naive way in none. The straggler delays the step by exactly its extra time: the sum needs
+# its share, so no all-reduce can help.
 #
 # A **hierarchical** all-reduce runs rings inside the hosts, where links are fast, and rings between hosts with a part
-# of the array each. Here 4 hosts have 4 ranks each, and links between hosts have a tenth of the bandwidth and three
-# times the latency:
+# of the array each. Here 4 hosts have 4 ranks each. A link between hosts has a tenth of the bandwidth and more than
+# three times the latency, and each rank has its own. (With one network card per host the gain would be far smaller.)
 
 # %%
 two_levels = Network(10e-6, 2e-10, ranks_per_host=4, inside_host=Link(3e-6, 2e-11))
@@ -439,19 +425,21 @@ for name, program in (algorithms | {"hierarchical": hierarchical}).items():
 #
 # ## 8. Hide it behind the backward pass
 #
-# Does a step take $T_{back} + T_{reduce}$ or $\max(T_{back}, T_{reduce})$? The sum, if the all-reduce begins after the
-# backward pass. But the last layer's gradient is ready long before the first layer's. So frameworks reduce it while
-# they compute the next ones: at best only the maximum counts. If each gradient has its own all-reduce, each pays its
-# $2(p-1)\alpha$. Therefore gradients are collected in **buckets** (Horovod: **tensor fusion**), each reduced when it is
-# full.
+# A step takes a backward pass, $T_{back}$, plus its all-reduce, $T_{reduce}$, if the second begins after the first. But
+# the last layer's gradient is ready long before the first layer's. So frameworks reduce it while they compute the next
+# ones: at best only $\max(T_{back}, T_{reduce})$ counts. One all-reduce per gradient would pay $2(p-1)\alpha$ each
+# time. Therefore gradients are collected in **buckets** (Horovod: **tensor fusion**), each reduced when it is full.
 #
 # ![Three timelines of a backward pass and its all-reduces: one all-reduce at the end takes longest, one for each
 # gradient is delayed by latency, buckets of four gradients end shortly after the backward
 # pass](../figures/06_overlap.svg)
 
 # %% [markdown]
-# **Predict.** In the picture 48 gradients of 50 kB on 8 ranks become ready every 125 µs. What is wrong with larger and
-# with smaller buckets? (PyTorch's DDP collects 25 MiB by default.)
+# In the picture, 8 ranks have 48 gradients of 50 kB, and one of them becomes ready every 125 µs. (PyTorch's DDP
+# collects 25 MiB by default.)
+#
+# **Predict.** The picture shows buckets of 1, 4 and 48 gradients. Does the step end earlier with 2, 8 or 16 than with
+# 4?
 
 # %%
 GRADIENTS, BACKWARD = 48, 125e-6
@@ -485,7 +473,7 @@ for per_bucket in (1, 2, 4, 8, 16, 48):
 # ## 9. The real thing
 #
 # `measure_all_reduce.py` measures processes on this machine: MPI's own all-reduce, and the course's ring over MPI, the
-# same function with its messages sent by mpi4py. The result is a median, each repeat after a barrier.
+# same function with its messages sent by mpi4py. The result is a median.
 #
 # **Predict.** How long does an all-reduce of 16 bytes take between two processes of one machine? And of 4 MiB?
 
@@ -505,7 +493,7 @@ for size, *row in zip(sizes, *times.values(), strict=True):
 # %% [markdown]
 # Now we fit the ring's formula where each number shows: $\alpha$ on the sizes up to 1 KiB, where the bytes hardly
 # count, and $\beta$ on those from 1 MiB on, where the latency hardly counts. The two sizes give two values of $\beta$:
-# a range. The sizes in the **middle** are predicted.
+# a range. The sizes in the **middle** are predicted. In the picture marks are measured, bands predicted.
 
 # %% tags=["varies", "slide-output"]
 ring = costs.all_reduce("ring", real_ranks, sizes)
@@ -529,13 +517,13 @@ draw.show(figure, "Measured all-reduces by size as marks; as bands what α and �
 
 # %% [markdown] tags=["slide-takeaway"]
 # Two numbers describe five powers of ten roughly. The residuals have causes. **Protocols:** MPI copies short messages
-# through a buffer and asks before it sends long ones; each way has its own $\alpha$ and $\beta$. **Memory:** on one
-# machine a message is a copy, and arrays that do not fit into the cache are copied more slowly, so 64 KiB and 256 KiB
-# are often faster than predicted. **Other programs** delay all ranks when they interrupt one. Hence $\beta$ is a
-# *range*, and a fit holds for the sizes that it has seen.
+# through a buffer and asks before it sends long ones; each way has its own $\alpha$ and $\beta$, so sizes between the
+# two fits often deviate most. **Memory:** on one machine a message is a copy, and arrays that do not fit into the cache
+# are copied more slowly: hence the *range* of $\beta$. **Other programs** delay all ranks when they interrupt one. So a
+# fit holds only for the sizes that it has seen.
 #
 # > **Open MPI's thresholds.** The library changes its algorithm with the size: with two ranks Open MPI 4.1 takes
-# > halving-doubling from 256 KiB on, and our ring in Python may be ahead there. To force one (4: ring):
+# > halving-doubling from 256 KiB on. To force one (4: ring):
 # > `mpirun --mca coll_tuned_use_dynamic_rules 1 --mca coll_tuned_allreduce_algorithm 4 -np 2 python …`
 
 # %% [markdown]

@@ -146,16 +146,15 @@ with socket.create_server(("", 0)) as other_program:
     print(f"port of {taken} taken:\n   ", words([taken, "host2:23456"], 0))
 
 # %% [markdown]
-# The first message has the number, and calls the index `task_id`. The error about the port has nothing; only the log
-# above it names the port, and many programs silence that log with TF_CPP_MIN_LOG_LEVEL.
+# The first message has the number, and calls the index `task_id`. The error about the port names neither field nor
+# port; only the log above it has the port, and many programs silence that log.
 #
 # Worse are the mistakes without any message: a worker with a wrong view of the cluster waits for peers that never come.
-# So check TF_CONFIG first. `cluster_spec.check` names the field and the fix. The last two of
-# these five mistakes would be such a wait on two machines:
+# So check TF_CONFIG first. `cluster_spec.check` names the field and the fix. TensorFlow accepts the last two of these
+# four mistakes at first; on two machines they would show later, far from their cause:
 
 # %%
 broken = {
-    "the index counted from 1": by_hand.replace('"index": 1', '"index": 2'),
     "Python's quotes": str(json.loads(by_hand)),
     "no port": by_hand.replace("host2:23456", "host2"),
     "one address twice": by_hand.replace("host2", "host1"),
@@ -171,7 +170,7 @@ for mistake, text in broken.items():
 # **Question.** Both of two workers get the index 0. What happens?
 #
 # 1. They agree on who becomes worker 1.
-# 2. The second one cannot open its address, or both wait for worker 1.
+# 2. The training does not start: an error, or a wait for worker 1.
 # 3. Both train, each on half of the data.
 # 4. Both train on the same data.
 #
@@ -179,7 +178,8 @@ for mistake, text in broken.items():
 # <summary>Answer</summary>
 #
 # 1. The workers do not negotiate: each knows only its TF_CONFIG.
-# 2. **Right.** On one machine the port is taken; on two machines worker 1 never comes: they wait.
+# 2. **Right.** On one machine the port is taken. On two machines nobody is worker 1: the workers wait, or TensorFlow
+#    reports that worker 0 has restarted.
 # 3. That is what the index is for.
 # 4. They do not start to train.
 # </details>
@@ -187,8 +187,8 @@ for mistake, text in broken.items():
 # %% [markdown] tags=["slide-predict"]
 # ## 3. Batches, steps and validation
 #
-# Keep two batch sizes apart. One update of the weights sees the **global batch** $B$. Each of $W$ workers gets the
-# **per-worker batch**. An epoch over $n$ samples then has
+# Distinguish two batch sizes. One update of the weights sees the **global batch** $B$. Each of $W$ workers gets the
+# **per-worker batch**. Counting full batches only, an epoch over $n$ samples has
 #
 # $$\frac{n}{B} \text{ steps, rounded down}, \qquad \frac{B}{W} \text{ samples per worker and step}$$
 #
@@ -203,8 +203,8 @@ for count in (1, 2, 3, 4, 8):
 
 # %% [markdown] tags=["slide-takeaway"]
 # `batch(...)` takes the *global* batch size, as under `MirroredStrategy`. With a fixed one, more workers mean less work
-# for each, and the same updates. `minimal.py` multiplies it by $W$: fewer steps, and a different training ([chapter
-# 10](10_large_batch_and_warmup.ipynb)).
+# for each, and the same updates. `minimal.py` multiplies 24 by the number of replicas, here $W$: fewer steps, and a
+# different training ([chapter 10](10_large_batch_and_warmup.ipynb)).
 #
 # Why does `minimal.py` call `repeat()`? `steps_per_epoch` counts the full batches only; the last, shorter batch is not
 # among them. Then `fit` draws all epochs from *one* iterator, and without `repeat()` the data run out in the second
@@ -240,9 +240,10 @@ for title, check, count in (
         print(f"{title:32}{str(error)[:63]} …")
 
 # %% [markdown]
-# Two workers count the same. Finite data without `validation_steps` are right: everything is evaluated once, an uneven
-# last batch too. With too few steps `fit` evaluates the *same* first batches after each epoch, and nothing tells you.
-# With too many it warns, and later epochs have no validation at all. Endless data need a number of steps.
+# With two workers the numbers are the same. Finite data without `validation_steps` are right: everything is evaluated
+# once, an uneven last batch too. With too few steps `fit` evaluates the *same* first batches after each epoch, and
+# nothing tells you. With too many it warns, and later epochs have no validation at all. Endless data need a number of
+# steps.
 #
 # What *hangs* is a worker that evaluates alone, for example in a callback of the chief: `evaluate` adds up over all
 # workers (section 7).
@@ -304,12 +305,12 @@ text += (
 draw.show(draw.seen(cases, FILES, PER_FILE), text)
 
 # %% [markdown]
-# Each box is one of the numbers; it is filled if the worker got it.
+# Each box is one of the numbers; it is filled if the worker got it. A forgotten `shard` looks like OFF, and AUTO like
+# FILE.
 #
 # - **OFF** repeats: with $W$ workers one epoch is $W$ passes over the data.
 # - **DATA** is exact, but every worker reads all files. Shuffle with the same seed everywhere.
 # - **FILE** reads each file once. It needs many files of similar size.
-# - **AUTO** chose FILE because the pipeline reads files, so one large file needs DATA.
 # - A forgotten **`shard`** raises no error. The loss falls, but each step has only one worker's number of *different*
 #   samples.
 #
@@ -362,7 +363,8 @@ for name, output in sorted(run.output.items()):
 # `fit`, then with a custom loop. The loop measures the gradient alone, which needs no other worker, and the whole step,
 # with the all-reduce.
 #
-# **Predict.** Two workers share two cores; one process would use both. Are two workers faster?
+# **Predict.** Both runs use the same cores. How long is a step of two workers, compared with one process: half as long,
+# equal, or longer?
 
 # %% tags=["varies"]
 runs = {}
@@ -399,9 +401,10 @@ disturbed = "The gradient took as long as the whole step: other programs disturb
 Markdown(f"{cost} {rest if step > gradient else disturbed}")
 
 # %% [markdown] tags=["slide-takeaway"]
-# The naive guess counts workers: if each computes half, it takes half the time. Count the *work*. Each worker runs
-# every operation, only on a smaller batch, updates a copy of all weights, and takes part in the all-reduce of [chapter
-# 06](06_collectives_and_ring_all_reduce.ipynb). And a step ends when the *slowest* worker ends.
+# Count the *work*, not the workers. Each worker runs every operation, only on a smaller batch, updates a copy of all
+# weights, and takes part in the all-reduce of [chapter 06](06_collectives_and_ring_all_reduce.ipynb). On processors it
+# goes through gRPC, not through shared memory as MPI's in that chapter, and the threads of all workers compete for the
+# cores. And a step ends when the *slowest* worker ends.
 #
 # So several workers on the same cores are for testing. The gain comes when each worker brings its own machine, and
 # computing takes much longer than the all-reduce.
@@ -409,9 +412,10 @@ Markdown(f"{cost} {rest if step > gradient else disturbed}")
 # The strategy takes hints for the exchange:
 #
 # ```python
-# options = tf.distribute.experimental.CommunicationOptions(
-#     implementation=tf.distribute.experimental.CommunicationImplementation.NCCL,  # GPUs only; RING also on processors
-#     bytes_per_pack=32 * 1024 * 1024,  # update the weights of one pack while the next is exchanged
+# tfde = tf.distribute.experimental
+# options = tfde.CommunicationOptions(
+#     implementation=tfde.CommunicationImplementation.NCCL,  # GPUs only; RING also on processors
+#     bytes_per_pack=32 * 1024 * 1024,  # update one pack's weights while the next is exchanged
 #     timeout_seconds=120.0,  # only to debug a hang: it becomes an error
 # )
 # strategy = tf.distribute.MultiWorkerMirroredStrategy(communication_options=options)
@@ -447,7 +451,7 @@ print("loaded here, without any strategy:", model.count_params(), "parameters")
 # Which?
 
 # %% tags=["slide-continued"]
-programs.show(PROGRAMS / "save_wrongly.py", "all_write", "mixed", "save_alone")
+programs.show(PROGRAMS / "save_wrongly.py", "mixed")
 
 # %% tags=["varies", "slide-output"]
 result_file = saved / "wrong.json"
@@ -457,7 +461,6 @@ try:
 except launch.WorkerFailed as error:
     failed = error
 wrong = json.loads(result_file.read_text())
-print(failed.run.output["worker 0"], end="\n\n")
 tries, failures = wrong["everybody"].values()
 happened = f"an error in {failures} of {team} workers" if failures else "still no error"
 print(f"1. everybody to one path, try {tries}: {happened}")
@@ -465,9 +468,9 @@ print(f"1. everybody to one path, try {tries}: {happened}")
 # %% tags=["slide-output", "slide-continued"]
 print("2. the chief alone reads a mean of 2.0 as:", round(wrong["mixed"]["read alone"], 2))
 tensors = tf.train.list_variables(str(saved / "wrong" / "alone"))
-print("3. tensors in the chief's checkpoint:", len(tensors))
+print(f"3. the chief alone, a checkpoint: written, {len(tensors)} entries")
 print("4. the chief alone, model.save:", failed.rank, "gave up, exit code", failed.exit_code)
-print("combined when they are read:", wrong["combined on read"])
+print("variables with a part in each worker:", wrong["combined on read"])
 
 # %% [markdown] tags=["slide-takeaway"]
 # **1, a race.** A checkpoint is first written under a temporary name, then renamed. The worker that renames first
@@ -495,8 +498,8 @@ print("combined when they are read:", wrong["combined on read"])
 # <summary>Answer</summary>
 #
 # 1. Reading a metric is a collective.
-# 2. **Right.**
-# 3. It prints the value of all workers, hangs, or mixes in other numbers.
+# 2. **Right.** `value = accuracy.result()` on all, then `if is_chief: print(value)`.
+# 3. It asks for the other parts, so it hangs or mixes in other numbers.
 # </details>
 
 # %% [markdown]
@@ -516,7 +519,7 @@ del os.environ["TF_CONFIG"]
 # %% [markdown]
 # TensorFlow creates its runtime at the *first operation*, and a worker's runtime must have a server that listens on the
 # address in TF_CONFIG. Any tensor, data set or model made earlier is an operation, so create the strategy first. In a
-# notebook, restart the kernel; even then it can be *one* worker at most, and a hang would block the kernel.
+# notebook, restart the kernel; even then it can be *one* worker at most.
 #
 # ## 9. Several workers equal one process
 #
@@ -552,8 +555,9 @@ for count in (team, team + 1):
 
 # %% [markdown] tags=["slide-takeaway"]
 # Apart from rounding, the weights depend neither on the number of workers nor on how the batches are divided: in each
-# step the *union* of the parts is the same global batch. The comparison is short on purpose, since rounding differences
-# grow from step to step.
+# step the *union* of the parts is the same global batch. (Dropout and batch normalisation act on each worker's part
+# alone, so with them the weights would differ.) The comparison is short on purpose, since rounding differences grow
+# from step to step.
 #
 # We chose 960 samples because 48 divides 960. A last batch that does not fill all workers needs care, as on several
 # devices: [chapter 04, section 7](04_custom_training_loop.ipynb).

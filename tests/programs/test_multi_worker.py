@@ -28,7 +28,7 @@ DEADLINE = 900
 def test_two_workers_by_hand_equal_one_process_and_the_chief_alone_leaves_files(tmp_path: Path) -> None:
     folder, file = tmp_path / "shared", tmp_path / "result.json"
     command = [sys.executable, str(CHAPTER / "train.py"), "--index", "INDEX"]
-    command += ["--workers", *free_addresses(WORKERS), "--images", str(IMAGES), "--seed", str(SEED)]
+    command += ["--workers", *free_addresses(WORKERS), "--images", str(IMAGES)]
     command += ["--folder", str(folder), "--result", str(file)]
 
     def started(index: int) -> processes.Finished:  # TF_CONFIG is not set

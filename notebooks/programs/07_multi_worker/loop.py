@@ -25,7 +25,7 @@ FOLDER, GLOBAL_BATCH_SIZE, STEPS = sys.argv[1], 48, 60
 strategy = tf.distribute.MultiWorkerMirroredStrategy()  # before any other operation
 resolver = strategy.cluster_resolver
 has_chief = "chief" in resolver.cluster_spec().jobs
-is_chief = resolver.task_type == "chief" if has_chief else not resolver.task_id
+is_chief = resolver.task_type == "chief" if has_chief else resolver.task_id in (None, 0)
 tf.keras.utils.set_random_seed(1)
 
 digits, classes = load_digits(return_X_y=True)

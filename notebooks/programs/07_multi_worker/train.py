@@ -1,4 +1,4 @@
-"""Train the course's CNN on several workers, by `fit` and by a custom loop.
+"""Train the course's CNN on several workers: with `fit`, then with a custom loop that is measured.
 
 By hand, in one terminal per worker, each with its own index:
 
@@ -23,8 +23,6 @@ import json
 import os
 import tempfile
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -34,195 +32,116 @@ from distlab import cluster_spec, data, models  # before TensorFlow: it selects 
 # isort: split
 import tensorflow as tf
 
+GLOBAL_BATCH, LEARNING_RATE, SEED = 48, 0.05, 7
 
-def parse() -> argparse.Namespace:
-    """The command line."""
-    parser = argparse.ArgumentParser(description="Train a CNN on several workers.")
-    parser.add_argument("--index", type=int, help="which of --workers this process is, from 0")
-    parser.add_argument("--workers", nargs="+", metavar="HOST:PORT", help="their addresses")
-    parser.add_argument(
-        "--ways",
-        nargs="+",
-        choices=WAYS,
-        default=list(WAYS),
-        help="how to train, one after the other",
-    )
-    parser.add_argument("--dataset", choices=data.NAMES, default="digits")
-    parser.add_argument("--images", type=int, default=960, help="how many images to train on")
-    parser.add_argument(
-        "--global-batch",
-        type=int,
-        default=48,
-        help="images in a step, of all workers together",
-    )
-    parser.add_argument("--epochs", type=int, default=1)
-    parser.add_argument("--learning-rate", type=float, default=0.05)
-    parser.add_argument("--seed", type=int, default=7)
-    parser.add_argument("--folder", type=Path, help="where the chief saves, if anywhere")
-    parser.add_argument("--result", type=Path, help="JSON file that the chief writes")
-    return parser.parse_args()
+parser = argparse.ArgumentParser(description="Train a CNN on several workers.")
+parser.add_argument("--index", type=int, help="which of --workers this process is, from 0")
+parser.add_argument("--workers", nargs="+", metavar="HOST:PORT", help="their addresses")
+parser.add_argument("--dataset", choices=data.NAMES, default="digits")
+parser.add_argument("--images", type=int, default=960, help="how many images to train on")
+parser.add_argument("--folder", type=Path, default="saved", help="where the chief saves")
+parser.add_argument("--result", type=Path, help="JSON file that the chief writes")
+options = parser.parse_args()
 
+if options.workers:
+    cluster = {"worker": options.workers}
+    os.environ["TF_CONFIG"] = cluster_spec.tf_config(cluster, "worker", options.index)
+elif "TF_CONFIG" in os.environ:
+    cluster_spec.check(os.environ["TF_CONFIG"])
+with cluster_spec.interruptible():
+    strategy = tf.distribute.MultiWorkerMirroredStrategy()  # before any other operation
+tf.get_logger().setLevel("ERROR")
+resolver = strategy.cluster_resolver
+has_chief = "chief" in resolver.cluster_spec().jobs
+is_chief = resolver.task_type == "chief" if has_chief else resolver.task_id in (None, 0)
 
-@contextmanager
-def place_to_save(folder: Path | None, is_chief: bool) -> Iterator[Path]:
-    """Where this worker saves: the chief in `folder`, the others in one that is removed."""
-    with tempfile.TemporaryDirectory() as scratch:
-        place = folder if folder and is_chief else Path(scratch)
-        place.mkdir(parents=True, exist_ok=True)
-        yield place
+scratch = tempfile.TemporaryDirectory()  # removed when the program ends
+place = options.folder if is_chief else Path(scratch.name)  # every worker saves, one keeps
+
+images, labels = data.load(options.dataset).train
+order = np.random.default_rng(SEED).permutation(len(images))[: options.images]
+arrays = (np.arange(len(order)), images[order], labels[order])  # each sample has a number
+sharding = tf.data.Options()
+sharding.experimental_distribute.auto_shard_policy = tf.data.experimental.AutoShardPolicy.DATA
+samples = tf.data.Dataset.from_tensor_slices(arrays).with_options(sharding)
+steps = len(order) // GLOBAL_BATCH
 
 
-class Job:
-    """The strategy, which worker this process is, and the images."""
-
-    def __init__(self, options: argparse.Namespace) -> None:
-        self.options = options
-        if options.workers:
-            cluster = {"worker": options.workers}
-            os.environ["TF_CONFIG"] = cluster_spec.tf_config(cluster, "worker", options.index)
-        elif "TF_CONFIG" in os.environ:
-            cluster_spec.check(os.environ["TF_CONFIG"])
-        # Before any other operation.
-        with cluster_spec.interruptible():
-            self.strategy = tf.distribute.MultiWorkerMirroredStrategy()
-        self.workers = self.strategy.num_replicas_in_sync  # one replica in each worker
-        resolver = self.strategy.cluster_resolver
-        self.index = resolver.task_id or 0
-        has_chief = "chief" in resolver.cluster_spec().jobs
-        self.is_chief = resolver.task_type == "chief" if has_chief else self.index == 0
-        tf.get_logger().setLevel("ERROR")
-        images, labels = data.load(options.dataset).train
-        order = np.random.default_rng(options.seed).permutation(len(images))[: options.images]
-        self.arrays = (np.arange(len(order)), images[order], labels[order])
-        self.steps_per_epoch = len(order) // options.global_batch
-        self.steps = options.epochs * self.steps_per_epoch
-
-    def subfolder(self, name: str) -> Path | None:
-        """A folder in --folder; None without it."""
-        return self.options.folder / name if self.options.folder else None
-
-    def own(self, of_steps: list[tf.Tensor]) -> tf.Tensor:
-        """This worker's tensor of each step: [step, ...]."""
-        local = self.strategy.experimental_local_results
-        return tf.stack([local(step)[0] for step in of_steps])
-
-    def own_numbers(self, batches: tf.distribute.DistributedDataset) -> tf.Tensor:
-        """The numbers of the samples that this worker gets in an epoch: [step, sample]."""
-        epoch = zip(range(self.steps_per_epoch), batches, strict=False)
-        return self.own([numbers for _, (numbers, _, _) in epoch])
-
-    def gathered(self, own: tf.Tensor) -> np.ndarray:
-        """This worker's tensor together with those of all workers: [worker, ...]."""
-        return self.strategy.gather(self.strategy.run(lambda: own[tf.newaxis]), axis=0).numpy()
+def gathered(of_steps: list[tf.Tensor]) -> list:
+    """A tensor of each step, from all workers: [worker][step]."""
+    own = tf.stack([strategy.experimental_local_results(step)[0] for step in of_steps])
+    return strategy.gather(strategy.run(lambda: own[tf.newaxis]), axis=0).numpy().tolist()
 
 
-def fit(job: Job) -> dict:
+def fit() -> dict:
     """Train with `Model.fit`; the strategy divides each global batch."""
-    with job.strategy.scope():
+    with strategy.scope():
         model = models.cnn()
         loss = tf.keras.losses.SparseCategoricalCrossentropy(from_logits=True)
-        optimizer = tf.keras.optimizers.SGD(job.options.learning_rate)
-        model.compile(optimizer, loss, metrics=["accuracy"])
-    sharding = tf.data.Options()
-    policy = tf.data.experimental.AutoShardPolicy.DATA
-    sharding.experimental_distribute.auto_shard_policy = policy
-    samples = tf.data.Dataset.from_tensor_slices(job.arrays)
-    samples = samples.repeat().batch(job.options.global_batch)
-    samples = samples.with_options(sharding)
-    without_numbers = samples.map(lambda numbers, images, labels: (images, labels))
-    run = model.fit(
-        without_numbers,
-        epochs=job.options.epochs,
-        steps_per_epoch=job.steps_per_epoch,
-        verbose=0,
-    )
-    with place_to_save(job.subfolder("fit"), job.is_chief) as place:
-        model.save(place / "model.keras")  # every worker calls
-    own_numbers = job.own_numbers(job.strategy.experimental_distribute_dataset(samples))
-    return {"history": run.history, "seen": job.gathered(own_numbers).tolist()}
+        model.compile(tf.keras.optimizers.SGD(LEARNING_RATE), loss, metrics=["accuracy"])
+    batches = samples.repeat().batch(GLOBAL_BATCH)
+    without_numbers = batches.map(lambda number, image, label: (image, label))
+    run = model.fit(without_numbers, steps_per_epoch=steps, verbose=0)
+    (place / "fit").mkdir(parents=True, exist_ok=True)
+    model.save(place / "fit" / "model.keras")  # every worker calls
+    epoch = zip(range(steps), strategy.experimental_distribute_dataset(batches), strict=False)
+    seen = gathered([numbers for _, (numbers, _, _) in epoch])
+    return {"history": run.history, "seen": seen}
 
 
-def loop(job: Job) -> dict:
+def loop() -> dict:
     """Train with a loop that divides the samples by hand; a checkpoint every ten steps."""
-    with job.strategy.scope():
+    with strategy.scope():
         model = models.cnn()
-        optimizer = tf.keras.optimizers.SGD(job.options.learning_rate)
+        optimizer = tf.keras.optimizers.SGD(LEARNING_RATE)
         optimizer.build(model.trainable_variables)
-    checkpoint = tf.train.Checkpoint(model=model, optimizer=optimizer)
 
     def own_batches(context: tf.distribute.InputContext) -> tf.data.Dataset:
-        samples = tf.data.Dataset.from_tensor_slices(job.arrays)
-        samples = samples.shard(context.num_input_pipelines, context.input_pipeline_id)
-        own_batch = context.get_per_replica_batch_size(job.options.global_batch)
-        return samples.repeat().batch(own_batch)
+        own = samples.shard(context.num_input_pipelines, context.input_pipeline_id)
+        return own.repeat().batch(context.get_per_replica_batch_size(GLOBAL_BATCH))
 
     def gradients(images: tf.Tensor, labels: tf.Tensor) -> tuple[tf.Tensor, list[tf.Tensor]]:
         with tf.GradientTape() as tape:
             logits = model(images, training=True)
             losses = tf.nn.sparse_softmax_cross_entropy_with_logits(labels, logits)
-            size = job.options.global_batch
-            loss = tf.nn.compute_average_loss(losses, global_batch_size=size)
+            loss = tf.nn.compute_average_loss(losses, global_batch_size=GLOBAL_BATCH)
         return loss, tape.gradient(loss, model.trainable_variables)
 
-    def step(images: tf.Tensor, labels: tf.Tensor) -> tuple[tf.Tensor, list[tf.Tensor]]:
-        loss, own_gradients = gradients(images, labels)
+    def step(images: tf.Tensor, labels: tf.Tensor) -> tf.Tensor:
+        loss, own = gradients(images, labels)
         # It sums over all workers.
-        optimizer.apply_gradients(zip(own_gradients, model.trainable_variables, strict=True))
-        return loss, own_gradients
+        optimizer.apply_gradients(zip(own, model.trainable_variables, strict=True))
+        return loss
 
-    def on_workers(part: Callable) -> Callable:
-        # Nothing in it depends on a tensor's value, so AutoGraph has nothing to convert.
-        return tf.function(
-            lambda images, labels: job.strategy.run(part, args=(images, labels)),
-            autograph=False,
-        )
-
-    whole_step, gradients_alone = on_workers(step), on_workers(gradients)
+    gradients_alone = tf.function(lambda *batch: strategy.run(gradients, args=batch))
+    whole_step = tf.function(lambda *batch: strategy.run(step, args=batch))
     losses, own_numbers, seconds = [], [], []
-    with place_to_save(job.subfolder("checkpoints"), job.is_chief) as place:
-        manager = tf.train.CheckpointManager(checkpoint, str(place), max_to_keep=2)
-        batches = job.strategy.distribute_datasets_from_function(own_batches)
-        for step_number, batch in zip(range(1, job.steps + 1), batches, strict=False):
-            numbers, images, labels = batch
-            clocks = [(time.perf_counter(), time.process_time())]
-            gradients_alone(images, labels)[1][-1].numpy()  # how long without the exchange?
-            clocks.append((time.perf_counter(), time.process_time()))
-            losses.append(whole_step(images, labels)[0])
-            model.trainable_variables[-1].numpy()
-            clocks.append((time.perf_counter(), time.process_time()))
-            own_numbers.append(numbers)
-            # [gradient alone, whole step][elapsed, of processors]
-            seconds.append(np.diff(clocks, axis=0).tolist())
-            if step_number % 10 == 0 or step_number == job.steps:
-                manager.save(checkpoint_number=step_number)  # every worker calls
-    own_losses = job.strategy.run(lambda: job.own(losses))
-    return {
-        "losses": job.strategy.reduce("SUM", own_losses, axis=None).numpy().tolist(),
-        "seconds": seconds,
-        "seen": job.gathered(job.own(own_numbers)).tolist(),
-    }
+    checkpoint = tf.train.Checkpoint(model=model, optimizer=optimizer)
+    manager = tf.train.CheckpointManager(checkpoint, place / "checkpoints", max_to_keep=2)
+    batches = strategy.distribute_datasets_from_function(own_batches)
+    for done, (numbers, *batch) in zip(range(1, steps + 1), batches, strict=False):
+        clocks = [(time.perf_counter(), time.process_time())]
+        gradients_alone(*batch)[1][-1].numpy()  # how long without the exchange?
+        clocks.append((time.perf_counter(), time.process_time()))
+        losses.append(whole_step(*batch))
+        model.trainable_variables[-1].numpy()  # waits for the update
+        clocks.append((time.perf_counter(), time.process_time()))
+        # [gradient alone, whole step][elapsed, of processors]
+        seconds.append(np.diff(clocks, axis=0).tolist())
+        own_numbers.append(numbers)
+        if done % 10 == 0 or done == steps:
+            manager.save(checkpoint_number=done)  # every worker calls
+    losses = np.sum(gathered(losses), axis=0).tolist()  # of the global batches
+    return {"losses": losses, "seconds": seconds, "seen": gathered(own_numbers)}
 
 
-WAYS = {"fit": fit, "loop": loop}
-
-
-def main() -> None:
-    """Train, and write the result."""
-    options = parse()
-    job = Job(options)
-    size = options.global_batch
-    parts = f"{size // job.workers} of the {size} images of each step, {job.steps} steps"
-    print(
-        f"worker {job.index} of {job.workers}{', the chief' if job.is_chief else ''}: {parts}",
-        flush=True,
-    )
-    result = {"workers": job.workers, "steps_per_epoch": job.steps_per_epoch}
-    for name in options.ways:
-        tf.keras.utils.set_random_seed(options.seed)
-        result[name] = WAYS[name](job)
-    if job.is_chief and options.result:
-        options.result.write_text(json.dumps(result) + "\n")
-
-
-if __name__ == "__main__":
-    main()
+workers = strategy.num_replicas_in_sync  # one replica in each
+role = f"worker {resolver.task_id or 0} of {workers}{', the chief' if is_chief else ''}"
+part = f"{GLOBAL_BATCH // workers} of the {GLOBAL_BATCH} images of each step"
+print(f"{role}: {part}, {steps} steps", flush=True)
+result = {}
+for name, train in (("fit", fit), ("loop", loop)):
+    tf.keras.utils.set_random_seed(SEED)
+    result[name] = train()
+if is_chief and options.result:
+    options.result.write_text(json.dumps(result) + "\n")

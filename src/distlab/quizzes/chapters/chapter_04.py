@@ -125,7 +125,7 @@ def mean_of_the_last_batch(
 def empty_part(
     item: Item,
     replicas: int = pick(2, 4, 8),
-    way: str = pick("reduce_mean of its own losses", "the sum of its losses, divided by the all-reduced count"),
+    way: str = pick("`reduce_mean` of its own losses", "the sum of its losses, divided by the all-reduced count"),
 ) -> None:
     bad, good = "`nan`", "The mean loss of the one image"
     right, wrong = (bad, good) if "reduce_mean" in way else (good, bad)

@@ -12,7 +12,7 @@ STATE = {"plain SGD": 0, "SGD with momentum": 4, "Adam": 8}  # bytes per float32
 
 
 def format_for_a_purpose(item: Item, purpose: str = pick(*CALLS)) -> None:
-    item.choose(f"A trained model shall {purpose}. What do you write it with?")
+    item.choose(f"A trained model must {purpose}. What do you write it with?")
     item.right(CALLS[purpose]).why("A format is a choice: no format keeps everything, and each is made for a purpose.")
     for aim, call in CALLS.items():
         if aim != purpose:
@@ -125,8 +125,8 @@ def first_epoch(
     begins = done if "Backup" in way else 0
     item.choose(f"""A run was killed when {done} epochs were done. The program starts again with {way} and calls
         `fit(epochs={epochs})`, without `initial_epoch`. How many epochs does `fit` run now?""")
-    item.right(epochs - begins, "epochs").why("""Only `BackupAndRestore` keeps the number of the epoch; after other
-        formats `fit` begins with epoch 0.""")
+    item.right(epochs - begins, "epochs").why("""Of the two, only `BackupAndRestore` keeps the number of the epoch;
+        after `load_model`, `fit` begins with epoch 0.""")
     item.wrong(epochs - (done - begins), "The other way to load").why("Ask whether the file holds the epoch's number.")
     item.wrong(epochs + done, "Added up").why("`epochs` is the number of the last epoch, not how many more.")
     item.wrong(done, "Those that were done").why("They are not what remains.")

@@ -124,8 +124,8 @@ def fastest_all_reduce(
 def slow_link(item: Item, ranks: int = pick(4, 6, 8), factor: int = pick(3, 4, 5, 8, 10)) -> None:
     item.choose(f"""In a ring of {ranks} ranks one link is {factor} times slower than the others. How many times as long
         does a ring all-reduce take, if latency does not count?""")
-    item.right(float(factor), "times").why("""Every chunk passes every link, and in each step all others wait for the
-        slow one.""")
+    item.right(float(factor), "times").why("""The slow link carries a chunk in every step, and all others wait for
+        it.""")
     item.wrong((ranks - 1 + factor) / ranks, "The average link").why("""The links work at once: the slowest decides, not
         the mean.""")
     item.wrong((1 + factor) / 2, "In one half only").why("""Chunks pass the slow link in both halves, reduce-scatter and
