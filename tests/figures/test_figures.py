@@ -18,7 +18,7 @@ from scipy.signal import convolve2d
 from distlab import draw
 
 ROOT = Path(__file__).parents[2]
-SCRIPTS = {file.stem: file for file in sorted((ROOT / "figures" / "src").glob("[0-9][0-9]_*.py"))}
+SCRIPTS = {file.stem: file for file in sorted((ROOT / "figures" / "src").glob("[0-9]*.py"))}
 PICTURES = sorted((ROOT / "figures").glob("*.svg"))
 LARGEST = 300_000  # bytes
 

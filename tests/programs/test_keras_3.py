@@ -110,7 +110,7 @@ def test_a_step_of_adam_is_the_same_for_a_gradient_of_any_scale_unless_it_is_nea
 
 @pytest.mark.parametrize("name", OF_KERAS)
 def test_keras_distribution_is_accepted_on_tensorflow_and_does_nothing(here: dict, name: str) -> None:
-    run, nothing = here["runs"][name], here["runs"]["nothing"]
+    run, nothing = here["runs"][name], here["runs"]["no distribution"]
     again = "keras.distribution does something on TensorFlow now: notebook 08b, section 4, is out of date"
     assert (run["kernel"], run["batch"]) == (nothing["kernel"], nothing["batch"]), again
     assert len(nothing["kernel"]) == len(nothing["batch"]) == 1
@@ -131,11 +131,10 @@ def test_on_jax_the_same_program_saw_the_batch_and_the_kernel_split(on_jax: dict
         for name, run in on_jax["runs"].items()
     }
     assert shapes == {
-        "nothing": [[[784, 16]], [[64, 784]]],
+        "no distribution": [[[784, 16]], [[64, 784]]],
         "DataParallel": [[[784, 16]] * 4, [[16, 784]] * 4],
         "ModelParallel": [[[784, 4]] * 4, [[64, 784]] * 4],
         "ModelParallel, part of the path": [[[784, 16]] * 4, [[64, 784]] * 4],
     }
     assert max(run["differs"] for run in on_jax["runs"].values()) < checks.TOLERANCE
-    assert set(on_jax["errors"].values()) == {None}
     assert on_jax["versions"]["keras"] == version("keras"), "measure it again on JAX, with the Keras of the lock"

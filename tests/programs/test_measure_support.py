@@ -13,8 +13,6 @@ pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("one_job")]
 FOLDER = Path(__file__).parents[2] / "notebooks/programs/08b_keras_3"
 TABLE = FOLDER / "support_table.json"
 
-# Adds 400 equal gradients to the weights, from two workers at once: how many arrive does not depend on their order.
-
 
 @pytest.fixture(scope="module")
 def measure_support() -> ModuleType:
@@ -43,7 +41,7 @@ def test_the_table_has_every_cell_and_was_measured_with_the_locked_versions(
 
 
 def test_the_markdown_next_to_it_is_the_same_table(table: dict) -> None:
-    markdown = strategy_support.markdown(table, "../../")
+    markdown = strategy_support.markdown(table)
     assert markdown in TABLE.with_suffix(".md").read_text(), "write both again by strategy_support.write(table, TABLE)"
 
 

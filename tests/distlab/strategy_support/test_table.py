@@ -4,7 +4,6 @@ import copy
 from pathlib import Path
 
 import nbconvert.filters
-import pytest
 
 from distlab.strategy_support import table as support_table
 
@@ -69,14 +68,3 @@ def test_a_working_cell_with_a_note_has_a_footnote_and_one_without_has_none() ->
     assert text.count("works (1)") == 1
     assert "1. Judged otherwise." in text
     assert "(1)" not in support_table.markdown(whole_table())
-
-
-@pytest.mark.parametrize("state", support_table.STATES)
-def test_what_does_not_work_with_keras_3_leads_to_the_section_with_the_fix(
-    state: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setitem(support_table.SECTIONS, "mirrored", "elsewhere.ipynb#here")
-    cell = {"state": state, "detail": "" if state == "works" else "E: x"}
-    text = support_table.markdown(whole_table(keras_3=cell), "../")
-    assert text.count("](../elsewhere.ipynb#here) (1)") == (state in ("fails", "wrong result", "does not end"))
-    assert "elsewhere" not in support_table.markdown(whole_table(legacy=cell))
