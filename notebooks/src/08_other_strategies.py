@@ -83,7 +83,7 @@ print(data.describe(dataset))
 # | `ParameterServerStrategy` | spread over servers | many workers | asynchronous |
 #
 # **Synchronous**: all gradients of a step are added before a weight changes. **Asynchronous**: each worker's gradient
-# changes the weights when it arrives. (MXNet's servers can also wait for all: [chapter 14](14_other_frameworks.ipynb).)
+# changes the weights when it arrives.
 
 # %% [markdown] tags=["slide-predict"]
 # `OneDeviceStrategy` puts everything on one device. Use it to find an error without changing the program.
