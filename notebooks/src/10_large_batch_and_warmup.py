@@ -474,11 +474,11 @@ variance = (normalise.moving_variance - 0.9**20) / (1 - 0.9**20)  # the average 
 print(f"standard deviation of a unit (mean): {np.sqrt(variance).mean():.2f}")
 
 # %% [markdown]
-# With four images each, the ranks' means differ by about a unit's standard deviation. Synchronised, by either layer,
-# eight ranks equal one process with Keras's layer on the global batch. With statistics per rank the training is
-# different but valid. The moving averages also differ between ranks, and rank 0's checkpoint holds only its own. Rule
-# of thumb: with about 32 images per rank keep the statistics per rank, as Goyal and others do; with only a few,
-# synchronise them.
+# With four images each, the means of two ranks can differ by more than a unit's standard deviation. Synchronised, by
+# either layer, eight ranks equal one process with Keras's layer on the global batch. With statistics per rank the
+# training is different but valid. The moving averages also differ between ranks, and rank 0's checkpoint holds only its
+# own. Rule of thumb: with about 32 images per rank keep the statistics per rank, as Goyal and others do; with only a
+# few, synchronise them.
 
 # %% [markdown]
 # ## 7. The gradient noise scale
