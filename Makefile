@@ -60,7 +60,7 @@ notebooks: setup  ## notebooks ONLY=03 | run notebooks/src on an idle machine, a
 labs: setup  ## labs ONLY=06 | write the labs' notebooks from labs/NN_topic/lab.py
 	@exec $(BIN)/distlab labs $(only)
 figures: setup  ## figures | draw every picture in figures/ again
-	@for script in figures/src/[0-9][0-9]_*.py; do $(BIN)/python "$$script" || exit 1; done
+	@for script in figures/src/[0-9]*.py; do $(BIN)/python "$$script" || exit 1; done
 bench: setup  ## bench ONLY=training | measure what has a goal; writes build/bench.json and a page
 	@exec $(BIN)/distlab bench $(only)
 horovod: environment  ## horovod GPU=nccl | build Horovod again, here for NVIDIA GPUs; also MPI=system CUDA=packages

@@ -37,7 +37,7 @@ def warm_up_schedule(folder: Path) -> None:
         "gradual warm-up": large_batch.schedules.gradual_warm_up(RATE, scaled, WARM_UP),
         "constant warm-up": large_batch.schedules.constant_warm_up(RATE, scaled, WARM_UP),
         "no warm-up": large_batch.schedules.without_warm_up(scaled),
-        "cosine decay after it": cosine_decay,
+        "gradual, then cosine": cosine_decay,
     }.items():
         axes.plot(epochs, [rate_at(epoch) for epoch in epochs], label=name, markevery=4)
     axes.set_yticks([RATE, scaled / 4, scaled / 2, 3 * scaled / 4, scaled])

@@ -83,11 +83,10 @@ print(data.describe(dataset))
 # | `ParameterServerStrategy` | spread over servers | many workers | asynchronous |
 #
 # **Synchronous**: all gradients of a step are added before a weight changes. **Asynchronous**: each worker's gradient
-# changes the weights when it arrives. (A server may also wait for all, as MXNet's in [chapter
-# 14](14_other_frameworks.ipynb).)
+# changes the weights when it arrives.
 
 # %% [markdown] tags=["slide-predict"]
-# `OneDeviceStrategy` runs a program that was written for a strategy on one device: to find an error, or for comparison.
+# `OneDeviceStrategy` puts everything on one device. Use it to find an error without changing the program.
 #
 # `CentralStorageStrategy` has each variable once, on the *parameter device*, usually the CPU. In each step every
 # replica reads it and sends its gradient back. It helps with embedding tables that do not fit on a GPU, and is still
@@ -122,9 +121,8 @@ update()
 print(f"1 − 0.1 · (the sum of {workers} gradients of 2) = {float(variable):.1f}")
 
 # %% [markdown] tags=["slide-takeaway"]
-# No sum travels back. (The list has no reads: where a variable is read is decided only when the graph runs.) The
-# parameter device applies the sum, and in the next step every replica reads the new value. So the traffic of this
-# device grows with the number of replicas.
+# No sum travels back. The parameter device applies the sum, and in the next step every replica reads the new value. So
+# the traffic of this device grows with the number of replicas.
 #
 # Both strategies are synchronous, so both must give the weights of a plain `fit`: same first weights, same batches, 20
 # SGD steps.
@@ -160,14 +158,14 @@ for strategy in (tf.distribute.OneDeviceStrategy(computing[0]), central):
 # two parameter servers and writes gradients to both; beside it a TF_CONFIG](../figures/08_parameter_server_roles.svg)
 #
 # All processes run the same file and read their job from TF_CONFIG. Workers and servers only serve. `fit` needs
-# `steps_per_epoch`, since nobody sees the end of all data. Its data are a `tf.data.Dataset` or, as here, a
-# `DatasetCreator`, whose function each worker calls for its *own* data.
+# `steps_per_epoch`, since each worker repeats its data without an end. Its data are a `tf.data.Dataset` or, as here, a
+# `DatasetCreator`, whose function each worker calls once: here for *all* digits, in its own order.
 
 # %% tags=["slide-code"]
 programs.show(PROGRAMS / "minimal.py")
 
 # %% [markdown]
-# In a terminal: `distlab launch --workers 2 --parameter-servers 1 minimal.py`. Here the same by a function:
+# In a terminal: `distlab launch --workers 2 --parameter-servers 1 minimal.py`. Here a function does the same:
 
 # %% tags=["varies"]
 run = launch.tensorflow(PROGRAMS / "minimal.py", workers=team, parameter_servers=1, **how)
@@ -177,7 +175,7 @@ print(run.output["chief"])
 # `steps_per_epoch` counts the gradients of *all* workers, so an epoch has 100 updates, however many workers share them.
 # `fit` refuses a callback at the end of a *batch*, since the chief does not wait for any step.
 #
-# Below `fit` is a **coordinator**, which a custom loop uses directly:
+# `fit` uses a **`ClusterCoordinator`** object in the chief. A custom loop calls it directly:
 #
 # ```python
 # coordinator = tf.distribute.coordinator.ClusterCoordinator(strategy)
@@ -232,16 +230,13 @@ for row, name in zip(rows, ("equal", "slow"), strict=True):
     kinds = {"measured": np.array([ran["worker"], ran["staleness"]]), "simulated": virtual}
     bars = max(stale.max() for _, stale in kinds.values()) + 1
     for axes, (kind, (by, stale)) in zip(row, kinds.items(), strict=True):
-        bottom = np.zeros(bars)
-        for worker in range(team):
-            own = stale[by == worker]
-            counts = np.bincount(own, minlength=bars)
-            look = {"hatch": draw.HATCHES[worker], "edgecolor": "white"}
-            look |= {"label": f"worker {worker}"}
-            axes.bar(range(bars), counts, bottom=bottom, **look)
-            bottom += counts
-            mean = own.sum() / max(len(own), 1)
-            lines.append(f"{name:6} {kind:10} {worker:>6} {len(own):>10} {mean:>15.2f}")
+        own = [stale[by == worker] for worker in range(team)]
+        look = {"hatch": draw.HATCHES[:team], "edgecolor": "white", "stacked": True}
+        look |= {"label": [f"worker {worker}" for worker in range(team)], "rwidth": 0.8}
+        axes.hist(own, np.arange(bars + 1) - 0.5, **look)
+        for worker, part in [*enumerate(own), ("all", stale)]:
+            mean = part.sum() / max(len(part), 1)
+            lines.append(f"{name:6} {kind:10} {worker:>6} {len(part):>10} {mean:>15.2f}")
         axes.set(title=f"{name}, {kind}", xlabel="staleness", xticks=range(bars))
     row[0].set_ylabel("gradients")
 figure.legend(*rows[0, 0].get_legend_handles_labels(), loc="outside upper center", ncols=team)
@@ -250,16 +245,16 @@ draw.show(figure, text + "equal and slow workers, measured and simulated.")
 print("\n".join(lines))
 
 # %% [markdown] tags=["slide-takeaway"]
-# **The mean is the number of other workers**, $w - 1$, whatever the speeds. While worker A computes one gradient after
-# the other, every update of worker B falls into exactly one of A's gradients and makes it staler by one. A worker that
-# pauses, because the chief or a core is busy, catches nothing meanwhile: the measured mean is a little lower.
+# **Over all gradients the mean is the number of other workers**, $w - 1$, whatever the speeds (rows *all*). While
+# worker A computes one gradient after the other, every update of worker B falls into exactly one of A's gradients and
+# makes it staler by one. The mean is a little lower, because the first gradients come before most updates, and because
+# a worker that pauses catches nothing meanwhile.
 #
 # A slow worker changes *who* is stale. If it needs $k$ times as long, it catches about $k$ updates of each other
 # worker.
 #
-# The simulation on the right is `distlab.collectives.parameter_server` on the virtual cluster of [chapter
-# 06](06_collectives_and_ring_all_reduce.ipynb). This is its server; `rank.reduce` adds to the weights and takes the
-# time for it:
+# The simulation on the right runs on the virtual cluster of [chapter 06](06_collectives_and_ring_all_reduce.ipynb).
+# This is its server:
 
 # %%
 programs.show("../src/distlab/collectives/parameter_server.py", "_serve")
@@ -270,11 +265,11 @@ possible, rate = team / 0.05, equal["scheduled"] / equal["seconds"]
 print(f"{team} workers that sleep 50 ms could apply {possible:.0f} gradients per second.")
 print(f"The cluster applied {rate:.1f}: all but the sleep costs {1 - rate / possible:.0%}.")
 slow = 1 + 0.15 * rate / team
-print(f"A slow worker needs not {0.2 / 0.05:.0f} but {slow:.1f} times as long: less stale.")
+print(f"So the slow worker takes {slow:.1f} times as long as another, not {0.2 / 0.05:.0f}.")
 
 # %% [markdown]
-# That is the gradient itself, the chief, which wakes up for each one, and the way of all weights and gradients between
-# server and worker. With *equal* workers there is nothing to gain in exchange.
+# The rest of the time goes into the gradient itself, into the chief, which wakes up for each one, and into the messages
+# between servers and workers. With *equal* workers you get nothing in return.
 #
 # ### Where the variables are
 #
@@ -291,8 +286,7 @@ for name, shape, device in run.result["variables"]:
 # an embedding only the rows that a batch names travel, and its gradient is a list of rows (`tf.IndexedSlices`): that is
 # what parameter servers are good at.
 #
-# In the run `in_order` no gradient can be stale, whichever worker computes it. Then the cluster must give what `fit`
-# gives in this kernel:
+# In the run `in_order` no gradient can be stale. So the cluster must give what `fit` gives in this kernel:
 
 # %%
 tf.keras.utils.set_random_seed(8)  # the program's seed
@@ -319,15 +313,15 @@ checks.assert_equal_weights(whole, model.get_weights())
 #
 # 1. A worker's own update does not make it stale.
 # 2. **Right.** Servers divide the variables, not the workers; each update still reaches all of them.
-# 3. This takes a server for a group of workers. Every worker talks to all servers.
+# 3. This confuses a server with a group of workers. Every worker talks to all servers.
 # 4. It hands them out immediately; only `in_order` waited.
 # </details>
 
 # %% [markdown]
 # ## 5. A worker dies, a server dies
 #
-# In the last two runs the chief kills a process, for real, when half of the gradients are applied. In `lost_worker` it
-# is the last worker, in `lost_server` the last server.
+# In the last two runs the chief kills a process when half of the gradients are applied: the last worker in
+# `lost_worker`, the last server in `lost_server`.
 
 # %%
 programs.show(PROGRAMS / "parameter_server.py", "Trainer.kill")
@@ -352,19 +346,15 @@ print("lost_server:", measured["lost_server"].get("error", "it died after the la
 # restarted worker may join again.
 #
 # **A lost server** takes its variables with it. The coordinator tries a few times, then `join` raises
-# `UnavailableError`. All you can do is what chapter 13 does: start the job again, from a checkpoint that the chief has
-# saved. The same holds for a lost chief.
+# `UnavailableError`. Start the job again from the chief's last checkpoint ([chapter 13](13_fault_tolerance.ipynb)). The
+# same holds for a lost chief.
 #
 # So "asynchronous training survives failures" is half of the truth: it survives the loss of *workers*.
 
 # %% [markdown]
 # ## 6. What staleness and waiting cost, simulated
 #
-# Eight workers of the virtual cluster train a small network in NumPy, 10 ms per gradient. `simulated_training.py` has
-# it; this is the asynchronous way:
-
-# %%
-programs.show(PROGRAMS / "simulated_training.py", "asynchronous")
+# In `simulated_training.py` eight workers of the virtual cluster train a small network in NumPy, 10 ms per gradient.
 
 # %% [markdown] tags=["slide-predict"]
 # **Staleness** has a price. The same 320 gradients with the same learning rate: by one worker, whose gradients are
@@ -384,14 +374,14 @@ for rate in (0.05, 0.15, 0.5):
     print(f"{rate:>13} {texts[0]:>16} {texts[1]:>18} {texts[2]:>18}")
 
 # %% [markdown] tags=["slide-takeaway"]
-# At small rates the price is small. At a rate that one worker tolerates, both eight-worker runs diverge: a gradient
-# that is seven updates old errs much like a step that is eight times as large. Staleness limits the learning rate
-# ([chapter 01](01_why_distribute.ipynb) computes by how much). It also acts like momentum, so with momentum in the
-# optimizer the limit is lower still (Mitliagkas et al.).
+# At small rates the price is small. At a rate that one worker tolerates, both eight-worker runs diverge: the
+# synchronous step is eight times as large, and a gradient that is seven updates old limits the rate about as much.
+# Staleness limits the learning rate ([chapter 01](01_why_distribute.ipynb) computes by how much). It also acts like
+# momentum, so with momentum in the optimizer the limit is lower still (Mitliagkas et al.).
 #
-# **Waiting** has a price too. Below, one of eight workers is $k$ times slower, on three networks (`NETWORKS` in the
-# program). The number is the time for 192 gradients by a ring, divided by the time by one asynchronous server. Above 1,
-# asynchronous applies more gradients per second; their staleness is not counted.
+# **Waiting** has a price too. Below, one of eight workers is $k$ times slower, on three networks. The number is the
+# time for 192 gradients by a ring, divided by the time by one asynchronous server. Above 1, asynchronous applies more
+# gradients per second; their staleness is not counted.
 #
 # **Predict.** From which $k$ on is it above 1 on a fast network? Is that $k$ larger or smaller on a slow one?
 
@@ -423,7 +413,8 @@ draw.show(figure, text + "by the slow factor.")
 # ratio is $(7k + 1)/8$, as in the first line.
 #
 # On the slow network the *synchronous* way wins until one worker is two to three times slower. All eight gradients and
-# all eight answers pass one server's port, while the ring spreads them over all links. More servers help.
+# all eight answers pass one server's port, while the ring spreads them over all links. More servers help. This model is
+# tiny; with many more weights the first network, too, would be slow.
 #
 # **Question.** The slow worker is always the same one. You stay synchronous and give it fewer images per step. What
 # happens?
@@ -436,8 +427,8 @@ draw.show(figure, text + "by the slow factor.")
 # <summary>Answer</summary>
 #
 # 1. It waits less: the slow worker has less to compute.
-# 2. **Right.** The others take over its images, so a step takes $8/(7 + 1/k)$ of the time, at most a seventh more. The
-#    gradient must then weight every image, not every worker, equally.
+# 2. **Right.** The others take over its images, so a step takes $8/(7 + 1/k)$ times as long as with equal workers: at
+#    most a seventh longer. The gradient must then weight every image, not every worker, equally.
 # 3. No gradient is stale in a synchronous step.
 # </details>
 
@@ -446,8 +437,9 @@ draw.show(figure, text + "by the slow factor.")
 # synchronous step waits if at least one of eight workers is unlucky, which happens in $1 - 0.95^8 = 34\,\%$ of all
 # steps.
 #
-# There is a third way. Chen et al. (2016) stay synchronous but start $b$ more workers than they need. A step takes the
-# first 8 gradients of $8 + b$ and drops the rest. No gradient is stale.
+# Chen et al. (2016) stay synchronous but start $b$ more workers than they need. A step takes the first 8 gradients of
+# $8 + b$ and drops the rest. (Here the late workers stop at once, and all start the next step together.) No gradient is
+# stale.
 #
 # **Predict.** How many **backup workers** remove most of the waiting?
 
@@ -461,10 +453,12 @@ for backups in range(4):
 
 # %% [markdown] tags=["slide-takeaway"]
 # One backup worker removes most of the waiting and costs a ninth of the work. The last column counts both: two are
-# best, and as fast as asynchronous training, with no stale gradient. They help against workers that are slow *by
-# chance*: one that is always slow is always dropped, with its share of the data. TensorFlow 1 had a switch for it
-# (`SyncReplicasOptimizer`); the strategies of today have none. One looks for the cause instead ([chapter
-# 13](13_fault_tolerance.ipynb), a straggler).
+# best, and as fast as asynchronous training, with no stale gradient. In Chen et al. a late worker first finishes its
+# gradient, which is dropped when it arrives; so it misses the next steps too, and you need more backups.
+#
+# They help against workers that are slow *by chance*: one that is always slow is always dropped, with its share of the
+# data. Today's strategies have no switch for them (TensorFlow 1 had `SyncReplicasOptimizer`). Look for the cause
+# instead ([chapter 13](13_fault_tolerance.ipynb), a straggler).
 
 # %% [markdown] tags=["slide-table"]
 # ## 7. What to use today
@@ -477,18 +471,18 @@ for backups in range(4):
 # | pre-emptible machines | synchronous; save on notice and requeue, or elastic: [13](13_fault_tolerance.ipynb) |
 # | tables too large for any device | parameter servers, or an embedding that is divided over the devices |
 #
-# Texts of about 2018 advise asynchronous training where machines differ or disappear. Since then training moved to
-# equal GPUs with fast links, and jobs learned to save when a notice comes and to start again. And an asynchronous run
-# cannot be repeated, so no test can prove it right.
+# Older texts advise asynchronous training where machines differ or disappear. Since then training moved to equal GPUs,
+# and jobs learned to save on notice and restart. And no test can compare an asynchronous run with serial training; only
+# `in_order` could be compared.
 
 # %% [markdown] tags=["slide-takeaway"]
-# **The maintainers' word.** Asked about parameter servers in December 2024, Keras's author François Chollet called them
-# "basically never the right idea", even with several machines, and advised Keras 3 with JAX and `keras.distribution`
-# ([keras#20585](https://github.com/keras-team/keras/issues/20585)). What Keras 3 can do with the strategies of this
-# chapter, and with its own, is measured in [chapter 08b](08b_keras_3.ipynb).
+# **The author's word.** In December 2024 Keras's author François Chollet called parameter servers "basically never the
+# right idea", even with several machines, and advised Keras 3 with JAX and `keras.distribution`
+# ([keras#20585](https://github.com/keras-team/keras/issues/20585)). [Chapter 08b](08b_keras_3.ipynb) measures what
+# Keras 3 can do.
 #
 # So learn parameter servers to read older programs and papers, for recommenders, and because staleness comes back: in
-# asynchronous reinforcement learning and in pipelines. To start a new project, take an all-reduce.
+# asynchronous reinforcement learning and in pipelines.
 
 # %% [markdown]
 # **Question.** On 64 equal GPUs with a fast network, a colleague turns to parameter servers "since nobody waits there".
@@ -517,14 +511,13 @@ for backups in range(4):
 # > strategy = tf.distribute.TPUStrategy(resolver)
 # > ```
 # >
-# > The compiler XLA turns a step into one program, so shapes must be fixed (`drop_remainder=True`). Without a TPU this
-# > is an error: [08b](08b_keras_3.ipynb).
+# > The compiler XLA turns a step into one program, so shapes must be fixed (`drop_remainder=True`). Without a TPU the
+# > third line raises `NotFoundError`.
 #
-# > **Box: two older names.** **Estimators** (2017 to 2023) were TensorFlow 1's training API: a `model_fn` builds a
-# > graph, and `train_and_evaluate` runs it, with TF_CONFIG and parameter servers below. `Model.fit` with a strategy
-# > replaced them; they were removed after TensorFlow 2.15. **Mesh TensorFlow** (2018) was a language for model
-# > parallelism: devices form a mesh, and a layout says which dimension of a tensor is divided along which axis. The
-# > idea lives on in DTensor ([chapter 12](12_model_parallelism.ipynb)) and in JAX's shardings.
+# > **Box: two older names.** **Estimators** (2017 to 2023) were TensorFlow 1's training API, with TF_CONFIG and
+# > parameter servers below; `Model.fit` with a strategy replaced them. **Mesh TensorFlow** (2018) was a language for
+# > model parallelism: devices form a mesh, and a layout says which dimension of a tensor is divided along which axis.
+# > The idea lives on in DTensor ([chapter 12](12_model_parallelism.ipynb)) and in JAX's shardings.
 
 # %% [markdown]
 # ## Quiz
@@ -556,4 +549,3 @@ quizzes.ask("08")
 # - Chen et al. (2016), *Revisiting distributed synchronous SGD*, [arXiv:1604.00981](https://arxiv.org/abs/1604.00981).
 # - Mitliagkas et al. (2016), *Asynchrony begets momentum*, [arXiv:1605.09774](https://arxiv.org/abs/1605.09774).
 # - Shazeer et al. (2018), *Mesh-TensorFlow*, [arXiv:1811.02084](https://arxiv.org/abs/1811.02084).
-# - Cheng et al. (2017), *TensorFlow Estimators*, [arXiv:1708.02637](https://arxiv.org/abs/1708.02637).

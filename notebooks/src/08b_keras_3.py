@@ -50,20 +50,18 @@ print(data.describe(dataset))
 # %% [markdown]
 # ## 1. A loop that works
 #
-# Since TensorFlow 2.16 `tf.keras` is **Keras 3**: a package of its own, which computes with TensorFlow, JAX or PyTorch.
-# The old one lives on as the package `tf-keras`, selected by `TF_USE_LEGACY_KERAS=1`. This course uses the old one,
-# here called *legacy Keras*, because Keras 3 fails in some cases with several processes. Your next project may use the
-# new one.
+# Since TensorFlow 2.16 `tf.keras` is **Keras 3**: a separate package, which computes with TensorFlow, JAX or PyTorch.
+# The old one, here called *legacy Keras*, lives on as `tf-keras`, selected by `TF_USE_LEGACY_KERAS=1`. This course uses
+# it because Keras 3 fails in some cases with several processes.
 #
 # With several processes, ask first: *who adds up the gradients?* Under `MultiWorkerMirroredStrategy` it is the
-# optimizer's `apply`, so this loop is whole:
+# optimizer's `apply`, so this loop needs no all-reduce of its gradients:
 
 # %% tags=["slide-code"]
 programs.show(PROGRAMS / "minimal.py")
 
 # %% [markdown]
-# In a terminal: `distlab launch --workers 2 minimal.py`. All workers train one model, so each different output is
-# printed once:
+# In a terminal: `distlab launch --workers 2 minimal.py`. All workers print the same lines; they are shown once:
 
 # %% tags=["varies", "slide-output"]
 run = launch.tensorflow(PROGRAMS / "minimal.py", workers=team, **how)
@@ -72,9 +70,8 @@ print(*set(run.output.values()), sep="\n")
 # %% [markdown] tags=["slide-predict"]
 # ## 2. What works, measured
 #
-# TensorFlow's guide has long had a table "strategy × training API". Here it is measured again: each cell is a program
-# that ran in separate processes, its weights compared with those of the default strategy (`make support-table` does it
-# again on your machine).
+# TensorFlow's guide has a table "strategy × training API". Here it is measured: each cell is a program that ran, and
+# its weights are compared with those of the default strategy (`make support-table` repeats it).
 #
 # **Predict.** `fit` or a loop, legacy Keras or Keras 3: which strategies fail where?
 
@@ -84,25 +81,23 @@ Markdown(strategy_support.markdown(strategy_support.read(PROGRAMS / "support_tab
 # %% [markdown] tags=["slide-takeaway", "slide-points"]
 # What does not work, and why:
 #
-# - **`MultiWorkerMirroredStrategy`, `fit`.** It was written for replicas in one process. It expects a tensor, gets
-#   a `PerReplica` object with one value per replica, and cannot convert it. With *one* worker it works, so a test
-#   with one worker does not find it.
-# - **`ParameterServerStrategy`.** `fit` does not know the coordinator. In a loop all gradients reach the weights, but
-#   the optimizer's own counter loses updates of workers that write at the same time: avoid schedules and Adam.
-# - **Horovod.** `DistributedOptimizer` expects TensorFlow's variables. [Chapter 09](09_horovod.ipynb) has an optimizer
-#   that averages by itself.
+# - **`MultiWorkerMirroredStrategy`, `fit`.** Where TensorFlow expects a tensor, it gets a `PerReplica` object with one
+#   value per replica, and cannot convert it. With *one* worker `fit` works, so test with two.
+# - **`ParameterServerStrategy`.** `fit` fails, and in a loop the optimizer's counter loses updates: take legacy Keras,
+#   or no schedules and no Adam.
+# - **Horovod.** Its optimizer fails; [chapter 09](09_horovod.ipynb) has another.
 #
-# `MirroredStrategy` works here, on CPU devices. On several GPUs there are reports: with XLA a run of Keras 3.5 stands
-# still ([keras#20763](https://github.com/keras-team/keras/issues/20763), open); in 2023 `jit_compile=False` was needed
+# `MirroredStrategy` works here, on CPU devices. On several GPUs, users report that Keras 3.5 with XLA hangs
+# ([keras#20763](https://github.com/keras-team/keras/issues/20763), open), and that `jit_compile=False` was needed
 # ([keras#18627](https://github.com/keras-team/keras/issues/18627), closed).
 
 # %% [markdown] tags=["slide-predict"]
 # ## 3. One all-reduce too many
 #
-# The loop divides each loss by the *global* batch size. So the *sum* of the workers' gradients is the mean over the
-# batch, and `apply` forms this sum. If you come from Horovod, or want to clip the whole gradient, you may put another
-# all-reduce before it. Legacy Keras can then leave out its own (an argument of `apply_gradients`,
-# `skip_gradients_aggregation=True`); Keras 3 cannot.
+# The loop divides each loss by the *global* batch size. So the *sum* of the workers' gradients is the gradient of the
+# batch's mean loss, and `apply` forms this sum. You might add your own all-reduce before it: out of habit, if you come
+# from Horovod, or to clip the whole gradient (`global_clipnorm` clips each worker's own). Legacy Keras can then leave
+# out its own (`skip_gradients_aggregation=True`); Keras 3 cannot.
 #
 # `keras_3.py` trains with SGD and with Adam. Each time `apply` gets the gradients in three ways: as they are, added up
 # before (`SUM`), averaged before (`MEAN`).
@@ -131,17 +126,21 @@ for name, optimizer in keras_3.OPTIMIZERS.items():
         share = np.linalg.norm(weights - last) / np.linalg.norm(last - first)
         print(f"{name + ', ' + way:22} {share:21.1%} {losses[-1]:14.3f}")
 
-# %% [markdown] tags=["slide-takeaway"]
-# Added up before, `apply` gets the whole gradient from *each* worker and adds these up again: of $n$ workers, the
-# gradient $g$ becomes $n g$. For SGD that is a learning rate $n$ times as large. (More than 100 % means that two
-# workers went more than twice as far, or elsewhere.) Adam divides $m$, a running mean of gradients, by the root of $v$,
-# a running mean of their squares:
+# %% [markdown] tags=["slide-takeaway", "slide-picture"]
+# Added up before, the gradient $g$ of $n$ workers becomes $n g$.
+#
+# ![Two workers' gradients 1 and 3: apply makes 4 of them, but 8 if they are added
+# before](../figures/08b_one_all_reduce_too_many.svg)
+#
+# For SGD that is a learning rate $n$ times as large. (At 100 % the wrong run is as far from serial training as serial
+# training is from its start.) Adam divides $m$, a running mean of gradients, by the root of $v$, a running mean of
+# their squares:
 #
 # $$\eta \, \frac{n m}{\sqrt{n^2 v} + \varepsilon} = \eta \, \frac{m}{\sqrt{v} + \varepsilon / n}.$$
 #
 # The factor cancels, except for the tiny $\varepsilon$ against a division by zero. So **the weights show it under SGD,
-# hardly under Adam; the loss in neither**: with SGD the wrong run may even learn faster. Compare weights, and test with
-# SGD. Averaged before is right, and pays for an extra all-reduce. Both explanations can be tested on one device:
+# hardly under Adam. The loss gives no warning**: with SGD it may even be lower, because the wrong run takes larger
+# steps. Compare weights, and test with SGD. Both can be tested on one device:
 
 # %% tags=["slide-output"]
 sgd, adam = keras_3.OPTIMIZERS["SGD"], keras_3.OPTIMIZERS["Adam"]
@@ -157,6 +156,9 @@ for epsilon in (1e-7, 1e-16):
     print(f"Adam, ε = {epsilon:g}: a doubled loss changes the weights by up to {change:.0e}")
 
 # %% [markdown] tags=["slide-quiz"]
+# With the usual ε, only weights whose gradient is about as small as ε move differently. With a tiny ε the factor
+# cancels.
+#
 # **Question.** Four workers; a loop in Keras 3 does `all_reduce("SUM")`, clips that gradient's norm and calls `apply`.
 # What makes it right?
 #
@@ -178,8 +180,8 @@ for epsilon in (1e-7, 1e-16):
 # ## 4. `keras.distribution`
 #
 # Keras 3 has its own interface to data and model parallelism: `DataParallel`, and `ModelParallel` with a `LayoutMap`
-# from the paths of variables to their splits over a mesh, a grid of devices with named
-# axes. The [guide](https://keras.io/guides/distribution/) names JAX and PyTorch as backends.
+# from the paths of variables to their splits over a mesh, a grid of devices with named axes. The
+# [guide](https://keras.io/guides/distribution/) names JAX and PyTorch as backends.
 #
 # ```python
 # mesh = keras.distribution.DeviceMesh((1, 4), ("batch", "model"), devices)  # 1 × 4 devices
@@ -188,9 +190,9 @@ for epsilon in (1e-7, 1e-16):
 # keras.distribution.set_distribution(keras.distribution.ModelParallel(layout_map=layouts))
 # ```
 #
-# `keras_distribution.py` trains with `fit` on four devices, and a probe layer records which devices compute. Read
-# `4 × (784, 4)` as: four devices have a part, of this shape. The right columns were recorded on JAX, which the course
-# does not install.
+# `keras_distribution.py` trains with `fit` on four devices, and a layer that changes nothing records which devices
+# compute. Read `4 × (784, 4)` as: each of four devices holds an array of this shape. The right columns were recorded on
+# JAX, which the course does not install.
 #
 # **Predict.** What does `ModelParallel` do on TensorFlow: split, fail, or nothing?
 
@@ -205,17 +207,16 @@ for name in here["runs"]:
     parts = [run[what] for run in found for what in ("kernel", "batch")]
     print(f"{name:32}", *(f"{len(part)} × {tuple(part[0][1])}".ljust(14) for part in parts))
 differs = [run["differs"] for runs in backends for run in runs.values()]
-print(f"the weights differ by up to {max(differs):.0e} from those of the run nothing")
-failing = [what for what, error in here["errors"].items() if error]
-print("calls that fail on TensorFlow:", *failing, sep="\n    ")
+print(f"largest difference of the weights from the first run's: {max(differs):.0e}")
 versions = ", ".join(f"{name} {version}" for name, version in recorded["versions"].items())
-print(f"JAX: recorded on {recorded['measured']} with {versions}; {recorded['machine']}")
+print(f"JAX: recorded on {recorded['measured']} with {versions}")
 
 # %% [markdown] tags=["slide-takeaway"]
 # On TensorFlow the layouts are accepted and ignored. One device does everything, the result is right, and the others
-# idle; only calls that ask for devices or for one tensor's layout fail. `MirroredStrategy`, the control, uses all four.
-# On JAX `DataParallel` divides the batch, and `ModelParallel` the kernel; a mesh of 2 × 2 would divide both. But a key
-# that is only part of a path, `hidden/kernel`, matches nothing, and Keras gives no warning: write `.*hidden/kernel`.
+# idle. `MirroredStrategy`, for comparison, uses all four. On JAX `DataParallel` divides the batch, and `ModelParallel`
+# the kernel; a mesh of 2 × 2 would divide both. But a key must match the *whole* path. `hidden/kernel` is only a part
+# of it and divides nothing, without a warning: write `.*hidden/kernel`. (Earlier releases accepted a part, and the
+# guide's example, `d1/kernel`, needs that.)
 
 # %% [markdown] tags=["slide-table"]
 # ## 5. Which Keras to take
@@ -229,9 +230,9 @@ print(f"JAX: recorded on {recorded['measured']} with {versions}; {recorded['mach
 # | parameter servers | legacy Keras |
 # | a new project on several machines | Keras 3 on JAX with `keras.distribution`, or PyTorch |
 #
-# The last row is also the advice of Keras's author, in the thread where he states that Keras 3 does not work with
-# `MultiWorkerMirroredStrategy` ([keras#20585](https://github.com/keras-team/keras/issues/20585), December 2024). The
-# table of section 2 narrows that down: on CPUs its `fit` fails, and a loop works.
+# JAX with `keras.distribution` is also the advice of Keras's author, in the thread where he states that Keras 3 does
+# not work with `MultiWorkerMirroredStrategy` ([keras#20585](https://github.com/keras-team/keras/issues/20585), December
+# 2024). Section 2 narrows that down: on CPUs only `fit` fails.
 
 # %% [markdown]
 # ## Quiz
@@ -252,6 +253,5 @@ quizzes.ask("08b")
 # **Next.** [09 Horovod](09_horovod.ipynb).
 #
 # **Sources.**
-# - Keras: [Distributed training with Keras 3](https://keras.io/guides/distribution/), [issue
-#   20585](https://github.com/keras-team/keras/issues/20585).
+# - Keras: [Distributed training with Keras 3](https://keras.io/guides/distribution/).
 # - Kingma and Ba (2015), *Adam*, [arXiv:1412.6980](https://arxiv.org/abs/1412.6980).

@@ -12,7 +12,7 @@
 # **Goal.** Know what changes when ranks are added: how long a larger batch saves steps, which learning rate it needs,
 # how to start such a training, and how the gradients show its limit.
 #
-# **Time.** 40 minutes to read, about a minute to run.
+# **Time.** 35 minutes to read, about a minute to run.
 #
 # **Before this.** [09 Horovod](09_horovod.ipynb) for ranks and the all-reduce of gradients;
 # [02 single-device baseline](02_single_device_baseline.ipynb) for batches and steps.
@@ -74,6 +74,8 @@ run = launch.horovodrun(PROGRAMS / "minimal.py", ranks=2, **quiet)
 print(run.output["rank 0"].splitlines()[-1])
 
 # %% [markdown] tags=["slide-predict"]
+# The rate rises for two epochs to $\sqrt 2$ times its start, then falls along a cosine to 0.
+#
 # Four numbers change together:
 #
 # | number | what it is |
@@ -138,8 +140,9 @@ print(f"fit: at least {least}; critical batch size {tradeoff.critical_batch:.0f}
 #
 # $$S = S_{\min}\,(1 + B_{\mathrm{crit}} / B), \qquad E = B\,S = E_{\min}\,(1 + B / B_{\mathrm{crit}})$$
 #
-# At the **critical batch size** $B_{\mathrm{crit}}$, the bend, one pays twice the least number of steps $S$ *and* twice
-# the least number of images $E$. Well below it more ranks save time nearly for free.
+# At the **critical batch size** $B_{\mathrm{crit}}$, the bend, training takes twice the least number of steps,
+# $2\,S_{\min}$, *and* twice the least number of images, $2\,E_{\min}$. Well below it more ranks save time nearly for
+# free.
 #
 # Measure batch 32 yourself (*given up*: over twice the least steps), and then the time of a step.
 
@@ -151,8 +154,8 @@ for rate, of_seeds in zip(some_rates, counted.T, strict=True):
     print(f"rate {rate:.3f}: {mean}")
 
 # %% tags=["varies"]
-network, sgd = lambda: models.mlp(dropout=0.0), tf.keras.optimizers.SGD()
-mlp = one_process.OneProcess(dataset, network, sgd, images=8_000)
+sgd = tf.keras.optimizers.SGD()
+mlp = one_process.OneProcess(dataset, lambda: models.mlp(dropout=0.0), sgd, images=8_000)
 print("batch   ms per step   images/s   seconds to the target")
 for batch, count in steps_of.items():
     seconds = mlp.seconds_per_step(batch)
@@ -161,7 +164,8 @@ for batch, count in steps_of.items():
 
 # %% [markdown] tags=["slide-quiz"]
 # Images per second rise with the batch, because each step has a fixed cost. But look for the least value in the last
-# column. With $R$ ranks and the same global batch a step takes at best $1/R$ of the time.
+# column: the batch with most images per second need not reach the target first. With $R$ ranks and the same global
+# batch a step takes at best $1/R$ of the time.
 #
 # **Question.** A colleague doubles the ranks at a global batch far above the bend, weak scaling, and reports twice the
 # images per second. What did the training gain?
@@ -205,23 +209,23 @@ def leaves_the_bars(of_batches, exponent):
     return batch
 
 
-print("       best rate, 512 to 2   linear rule ends at   square-root rule ends at")
+print("   best rate at 512 / at 2   linear rule ends at   square-root rule ends at")
 for name, of_batches in best.items():
     ends = [leaves_the_bars(of_batches, exponent) for exponent in (1, 0.5)]
     grown = of_batches[512].rate / of_batches[2].rate
     print(f"{name:>4} {grown:>17.1f} times {ends[0]:>15} {ends[1]:>26}")
 
 # %% [markdown] tags=["slide-takeaway", "slide-formula"]
-# **The linear rule ends before the bend of the steps, the square-root rule after it.** For SGD, McCandlish and others
-# derive for the rate the same curve as for the steps, the solid line:
+# **The linear rule ends before the bend of the steps, the square-root rule after it.** The bars are rates that need at
+# most 15 % more steps than the best; a rule *ends* at the first batch at which it leaves them. For SGD, McCandlish and
+# others derive for the rate the same curve as for the steps, the solid line:
 #
 # $$\eta(B) = \frac{\eta_{\max}}{1 + B_{\mathrm{crit}} / B}$$
 #
-# It is linear in $B$ far below the bend and constant far above it; at the bend it rises as the square root does. Only
-# $\eta_{\max}$ is fitted to the rates; the bend comes from the steps. Adam's optimum is flatter, but its rate stops
-# rising, too. So a rule is a start for batches *below the bend*: search around it.
+# It is linear in $B$ far below the bend and constant far above it. Only $\eta_{\max}$ is fitted to the rates; the bend
+# comes from the steps. So a rule is a start for batches *below the bend*: search around it.
 #
-# Why does the linear rule end? How far from the $k$ small steps does the large one end, as a part of the way that they
+# Why does the linear rule end? How far does the large step end from the $k$ small ones, relative to the way that they
 # went?
 
 # %% tags=["varies"]
@@ -232,18 +236,18 @@ for rate in (0.0025, 0.01, 0.04):
 
 # %% [markdown]
 # Roughly, only $k\,\eta$ matters: it says how far the weights move. When it is large, the small steps would have turned
-# on the way. The rule ends first where the gradient changes fastest. For deep networks that is the beginning, say Goyal
-# and others. The cure follows: begin with the small rate, and increase it.
+# on the way. The rule ends first where the gradient changes fastest. For deep networks that is the beginning (Goyal and
+# others). So begin with the small rate, and increase it.
 #
 # ## 4. The tutorial's experiment: eight ranks
 #
 # Argonne's Horovod tutorial trains a CNN on MNIST with Adam on 8 processes, with a batch of 512 each, so 14 steps in an
-# epoch, and a rate of 0.01 × 8 = 0.08. In its log, accuracy without warm-up stays at 0.11, the loss at
-# 2.30 = ln 10; with three warm-up epochs it reaches 0.96. `train.py` does it with a smaller CNN, smaller batches and
-# as many steps:
+# epoch, and a rate of 0.01 × 8 = 0.08. In its log, accuracy without warm-up stays at 0.11, the loss at 2.30 = ln 10;
+# with three warm-up epochs it reaches 0.96. `train.py` does it with a smaller CNN, smaller batches and as many steps.
+# `grouped_allreduce` averages a list of tensors in one call:
 
 # %%
-programs.show(PROGRAMS / "train.py", "loss_and_gradients", "train")
+programs.show(PROGRAMS / "train.py", "loss_and_gradients")
 
 # %% [markdown] tags=["slide-predict"]
 # Which images are in a step depends on step and seed alone, so one process can do the same training for comparison.
@@ -280,7 +284,7 @@ for name, run in runs.items():
     print(f"{name}: accuracy {run['accuracy'][-1]:.2f}, loss {run['loss'][-1]:.2f} at the end")
 
 # %% [markdown] tags=["slide-takeaway"]
-# Without warm-up the run usually ends at chance. In seconds eight ranks that share a few cores can hardly win.
+# Without warm-up the run usually ends at chance.
 #
 # **Do eight ranks equal one process?** Before the runs the ranks took 20 steps of plain SGD. Here they are in one
 # process:
@@ -296,10 +300,8 @@ print(f"moved by up to {checks.largest_difference(start, weights):.2f};", end=" 
 checks.assert_equal_weights([np.array(each) for each in trained["weights"]], weights)
 
 # %% [markdown]
-# So the comparisons below need no launch.
-#
 # **Is one run enough?** No: it may be lucky. Here are five seeds with each schedule, and the same on 8,000 images of
-# MNIST, recorded if this machine does not have it. *Diverged*: the test accuracy ends below 0.2.
+# MNIST, recorded if this machine does not have it. *Failed*: the test accuracy ends below 0.2.
 
 # %% tags=["varies", "slide-output"]
 batch = trained["global_batch"]
@@ -309,15 +311,15 @@ for where, of_schedules in ((f"{dataset}:", curves), (f"MNIST, {source}:", mnist
     print(where)
     for name, accuracies in of_schedules.items():
         ends = np.array(accuracies)[:, -1]
-        diverged = np.sum(ends < one_process.AT_CHANCE)
+        failed = np.sum(ends < one_process.AT_CHANCE)
         ends = " ".join(f"{end:.3f}" for end in ends)
-        print(f"{name:>9}: {diverged} of {len(accuracies)} diverged; {ends}")
+        print(f"{name:>9}: {failed} of {len(accuracies)} failed; {ends}")
 draw.show(*pictures.seeds({dataset: curves, "MNIST": mnist}))
 
 # %% [markdown]
-# Why does a training that has diverged never recover? Adam's first steps have about the length of the learning rate in
-# *every* weight whose gradient is not zero. Steps of 0.08, larger than most first weights, push units of a ReLU layer
-# below zero for all images. The gradient of such a **dead unit** is zero from then on. Count them after two epochs:
+# Why does a failed training never recover? Adam's first steps have about the length of the learning rate in *every*
+# weight whose gradient is not zero. Steps of 0.08, larger than most first weights, push units of a ReLU layer below
+# zero for all images. The gradient of such a **dead unit** is zero from then on. Count them after two epochs:
 
 # %% tags=["varies"]
 hidden = tf.keras.Model(cnn.model.inputs, cnn.model.layers[-2].output)
@@ -331,8 +333,8 @@ for name in ("none", "gradual"):
     print(f"a logit differs between images by up to {spread:.2f}")
 
 # %% [markdown] tags=["slide-quiz"]
-# Warm-up kills units, too; the others learn. If nearly all are dead, the answer is the same for all images, and
-# only the last bias still learns: the frequencies of the classes, a loss of ln 10.
+# Warm-up kills units, too; the others learn. Where the logits no longer differ between images, only the last bias still
+# learns: the frequencies of the classes, a loss of ln 10.
 #
 # **Question.** The loss stays at 2.30 from the first epoch on. What do you try first?
 #
@@ -361,21 +363,19 @@ for name in ("none", "gradual"):
 #     rate, decay_steps, warmup_target=scaled_rate, warmup_steps=warmup_steps)
 # ```
 #
-# `decay_steps` counts the steps *after* the warm-up. Both count steps, not epochs: with more ranks an epoch has fewer.
-# Horovod's older `LearningRateWarmupCallback(initial_lr=scaled_rate, warmup_epochs=3)` only warms up. With today's
-# tf-keras and SGD it also needs `momentum_correction=False`.
+# `decay_steps` counts the steps *after* the warm-up. Both numbers are steps, not epochs: with more ranks an epoch has
+# fewer. Horovod's older `LearningRateWarmupCallback(initial_lr=scaled_rate, warmup_epochs=3)` only warms up.
 
 # %% [markdown]
 # **AdamW** is the usual optimizer of transformers: Adam, with a weight decay that is not divided by Adam's denominator.
-# When the batch grows $k$-fold, Malladi and others also replace $1-\beta$ by $k\,(1-\beta)$ and $\varepsilon$ by
-# $\varepsilon/\sqrt k$.
 #
 # **Batch ramp-up** starts with a small batch and lets it grow, as for GPT-3; section 7 says why.
 #
-# **Clipping by the global norm** scales all variables by one factor and keeps the gradient's direction. In Keras it is
-# `global_clipnorm`; `clipnorm` treats each variable alone. Clip *after* the all-reduce: in `minimal.py` the wrapped
-# optimizer averages in `compute_gradients`, and Keras clips later, in `apply_gradients`. With a tape, clip what
-# `DistributedGradientTape` returns. Here the limit is the norm of the global gradient, so nothing should change:
+# **Clipping by the global norm** multiplies the gradients of all variables by one factor, so their common direction
+# stays. In Keras it is `global_clipnorm`; `clipnorm` clips each variable's gradient alone, which turns it. Clip *after*
+# the all-reduce: in `minimal.py` the wrapped optimizer averages in `compute_gradients`, and Keras clips later, in
+# `apply_gradients`. With a tape, clip what `DistributedGradientTape` returns. Here each rank clips *before* the
+# all-reduce. The limit is the norm of the global gradient, so nothing should change:
 
 # %%
 images, labels = data.load(dataset).train
@@ -407,7 +407,7 @@ print(f"norm of the mean of clipped gradients: {norm(too_early):.2f}")
 # **Constant or gradual?** Goyal and others compared them: ResNet-50, 90 epochs, SGD with momentum, batch 8,192, the
 # rate 32 times that of batch 256. Next to their errors are ours, for the small CNN with Adam and 8 times the batch.
 # *None*, *constant* and *gradual* are the linear rule with that warm-up; *base* keeps the small rate, *square root*
-# takes $\sqrt k$ times it.
+# takes $\sqrt k$ times it (theirs after gradual warm-up, ours without).
 #
 # **Predict.** Which of their lines will not repeat here?
 
@@ -420,32 +420,24 @@ goyal |= {"gradual": (23.74, 0.09), "base": (41.67, 0.10), "square root": (26.22
 print("  error in %    Goyal et al.             here   seeds")
 for name, (error, deviation) in goyal.items():
     errors = 100 * (1 - curves[name][:, -1])
-    ours = f"{errors.mean():.1f}" + (f" ± {errors.std():4.1f}" if len(errors) > 1 else " " * 7)
+    spread = f" ± {errors.std(ddof=1):4.1f}" if len(errors) > 1 else " " * 7
+    ours = f"{errors.mean():.1f}{spread}"
     print(f"{name:>12}   {error:.2f} ± {deviation:.2f}   {ours:>14} {len(errors):>7}")
 print(f"(small batch here: {len(small['accuracy'])} epochs, the others {run_epochs})")
 
 # %% [markdown] tags=["slide-takeaway"]
-# As there, gradual warm-up repairs what no warm-up breaks. Their worst line is *base*, ours usually *none*; so few
-# seeds can hardly rank our two warm-ups. Adam divides by the root mean square of the gradient, much of which is noise.
-# A larger batch has less, so the same rate takes longer steps: *base* should cost Adam less than SGD. If the scaled
-# rate gains little, our batch is far above the bend, where the best rate hardly grows. So **tune the rate for your
-# optimizer and data**.
+# As there, gradual warm-up repairs what no warm-up breaks. Their worst line is *base*, ours usually *none*. Five and
+# three seeds are too few to rank our two warm-ups. If the scaled rate gains little, our batch is far above the bend,
+# where the best rate hardly grows. So **tune the rate for your optimizer and data**.
 #
 # **Does a large batch generalise worse?** Keskar and others (2017) found a lower test accuracy at the same training
 # loss, the *generalisation gap*. Shallue and others (2019) tuned many networks at many batch sizes and found no
 # evidence for it. So tune again before you blame the batch.
 
 # %% [markdown]
-# **LARS and LAMB.** One rate for all layers is a compromise: where gradients are large compared with the weights, a
-# scaled-up rate destroys those weights. LARS (You and others, 2017) makes each layer's step proportional to the norm of
-# its weights $w$; LAMB (2020) does so with Adam's direction $r$:
-#
-# $$\text{LARS: } w \leftarrow w - \eta\,\frac{|w|}{|g| + \lambda |w|}\,(g + \lambda w), \qquad
-# \text{LAMB: } w \leftarrow w - \eta\,\frac{|w|}{|r + \lambda w|}\,(r + \lambda w)$$
-#
-# with gradient $g$ and weight decay $\lambda$; LARS adds momentum. LAMB trained BERT in 76 minutes, with batches of
-# 65,536 and later 32,768 sequences. Nado and others (2021) tuned the usual optimizers with equal care: Nesterov
-# momentum and Adam reach what LARS and LAMB reach at those batch sizes.
+# **LARS** (You and others, 2017) and **LAMB** (2020). Where gradients are large compared with the weights, a scaled-up
+# rate destroys those weights. So both make each layer's step proportional to the norm of its weights. Nado and others
+# (2021) tuned the usual optimizers with equal care: Nesterov momentum and Adam do as well with the same large batches.
 
 # %% [markdown]
 # ## 6. Batch normalisation on eight ranks
@@ -478,13 +470,15 @@ for way in ("per rank", "synchronised", "Horovod's layer"):
     apart = np.ptp(np.array(normalised[way]["first_means"]), axis=0).max()
     weights = [np.array(values) for values in normalised[way]["weights"]]
     print(f"{way:16} {apart:>27.2g} {checks.largest_difference(weights, expected):>33.1g}")
-print(f"standard deviation of a unit (mean): {np.sqrt(normalise.moving_variance).mean():.2f}")
+variance = (normalise.moving_variance - 0.9**20) / (1 - 0.9**20)  # the average began at 1
+print(f"standard deviation of a unit (mean): {np.sqrt(variance).mean():.2f}")
 
 # %% [markdown]
-# Synchronised, by either layer, eight ranks equal one process with Keras's layer on the global batch. With statistics
-# per rank the training is different but valid. The moving averages also differ between ranks, and rank 0's checkpoint
-# holds only its own. Rule of thumb: with about 32 images per rank keep the statistics per rank, as Goyal and others do;
-# with only a few, synchronise them.
+# With four images each, the means of two ranks can differ by more than a unit's standard deviation. Synchronised, by
+# either layer, eight ranks equal one process with Keras's layer on the global batch. With statistics per rank the
+# training is different but valid. The moving averages also differ between ranks, and rank 0's checkpoint holds only its
+# own. Rule of thumb: with about 32 images per rank keep the statistics per rank, as Goyal and others do; with only a
+# few, synchronise them.
 
 # %% [markdown]
 # ## 7. The gradient noise scale
@@ -499,7 +493,7 @@ print(f"standard deviation of a unit (mean): {np.sqrt(normalise.moving_variance)
 # rank's own gradient before the all-reduce, and their mean after it.
 
 # %%
-programs.show(PROGRAMS / "noise_scale.py", "record")
+programs.show(PROGRAMS / "noise_scale.py", "step")
 
 # %% [markdown]
 # Each estimate is unbiased and very noisy: average $|G|^2$ and $\operatorname{tr}\Sigma$ over steps first, divide
@@ -518,8 +512,9 @@ print(f"bend of section 2, for a loss of 0.3 on digits: {tradeoff.critical_batch
 # %% [markdown] tags=["slide-takeaway"]
 # One training of a hundred steps estimates what took section 2 hundreds of trainings. Expect the order of magnitude:
 # the theory leaves out the curvature, and both numbers depend on the loss at which one stops. Usually the gradient
-# shrinks faster than its noise, so the useful batch **grows** during a training, and a batch ramp-up follows it. The
-# paper has about 900 for MNIST, averaged over a training to a lower loss.
+# shrinks faster than its noise, so the useful batch **grows** during a training, and a batch ramp-up follows it. In the
+# paper MNIST has a noise scale of about 900 and a critical batch size of about 200, both averaged over a training to a
+# lower loss.
 #
 # So the plan for more ranks: measure the noise scale, try a few batch sizes around it, and beyond the bend spend
 # devices on something else, such as model parallelism ([chapter 12](12_model_parallelism.ipynb)).
@@ -534,7 +529,7 @@ print(f"bend of section 2, for a loss of 0.3 on digits: {tradeoff.critical_batch
 # <details>
 # <summary>Answer</summary>
 #
-# 1. A difference of two noisy means can; its expectation is not.
+# 1. The estimate is a difference of two noisy means; only its expectation cannot be negative.
 # 2. No: |G|² and tr Σ are unbiased for any two sizes.
 # 3. **Right.** Their difference drowns in noise. Average over more steps.
 # </details>

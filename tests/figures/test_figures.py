@@ -12,7 +12,7 @@ import pytest
 from scipy.signal import convolve2d
 
 ROOT = Path(__file__).parents[2]
-SCRIPTS = {file.stem: file for file in sorted((ROOT / "figures" / "src").glob("[0-9][0-9]_*.py"))}
+SCRIPTS = {file.stem: file for file in sorted((ROOT / "figures" / "src").glob("[0-9]*.py"))}
 
 
 def script(stem: str) -> ModuleType:

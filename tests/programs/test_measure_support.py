@@ -43,7 +43,7 @@ def test_the_table_has_every_cell_and_was_measured_with_the_locked_versions(
 
 
 def test_the_markdown_next_to_it_is_the_same_table(table: dict) -> None:
-    markdown = strategy_support.markdown(table, "../../")
+    markdown = strategy_support.markdown(table)
     assert markdown in TABLE.with_suffix(".md").read_text(), "write both again by strategy_support.write(table, TABLE)"
 
 

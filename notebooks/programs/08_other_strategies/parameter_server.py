@@ -9,8 +9,6 @@ By hand, or under Slurm, as `minimal.py`. The runs, one after the other, from th
     slow         the same, but the last worker takes longer for each gradient
     lost_worker  as equal; the chief kills the last worker (`kill -9`) when half of the gradients are applied
     lost_server  the same, but it kills the last parameter server; name this run last
-
-Each gradient is delayed by a sleep, which simulates computing and needs no core.
 """
 
 import argparse
@@ -28,15 +26,15 @@ from distlab import data, models  # before TensorFlow: it selects tf-keras
 import tensorflow as tf
 from tensorflow.python.data.experimental.ops import testing  # private: the only way to sleep inside a worker's graph
 
+# Each gradient is delayed by a sleep of so many seconds, which simulates computing and needs no core.
 IN_ORDER, BATCH, LEARNING_RATE, SECONDS, SLOW_SECONDS = 20, 32, 0.03, 0.05, 0.2
 
 
 def serve(resolver: tf.distribute.cluster_resolver.ClusterResolver, folder: Path) -> None:
     """What workers and servers do: note their process number for the chief, then wait for work."""
-    task = {"job_name": resolver.task_type, "task_index": resolver.task_id}
     (folder / f"{resolver.task_type}{resolver.task_id}").write_text(str(os.getpid()))
     options = tf.compat.v1.ConfigProto(inter_op_parallelism_threads=4)  # fewer than servers + 1 can block forever
-    tf.distribute.Server(resolver.cluster_spec(), config=options, **task).join()
+    tf.distribute.Server(resolver.cluster_spec(), resolver.task_type, resolver.task_id, config=options).join()
 
 
 def later(tensor: tf.Tensor, seconds: tf.Tensor) -> tf.Tensor:
@@ -51,8 +49,7 @@ class Trainer:
 
     def __init__(self, strategy: tf.distribute.ParameterServerStrategy, options: argparse.Namespace) -> None:
         """Create the network, whose variables the strategy puts on the servers, and the counter of updates."""
-        self.coordinator = tf.distribute.coordinator.ClusterCoordinator(strategy)
-        self.options = options
+        self.options, self.coordinator = options, tf.distribute.coordinator.ClusterCoordinator(strategy)
         self.images, self.labels = (part[:1280] for part in data.load(options.dataset).train)
         tf.keras.utils.set_random_seed(8)
         whole = models.mlp(dropout=0.0).get_weights()
@@ -70,13 +67,11 @@ class Trainer:
         version_read = self.version.read_value()  # before the weights: they have at least this one
         with tf.control_dependencies([version_read]), tf.GradientTape() as tape:
             outputs = self.model(later(images, seconds[worker]), training=True)
-            loss = tf.nn.sparse_softmax_cross_entropy_with_logits(labels, outputs)
-            loss = tf.reduce_mean(loss)
+            loss = tf.reduce_mean(tf.nn.sparse_softmax_cross_entropy_with_logits(labels, outputs))
         pairs = zip(weights, tape.gradient(loss, weights), strict=True)
         updated = [weight.assign_sub(LEARNING_RATE * gradient) for weight, gradient in pairs]
         with tf.control_dependencies(updated):  # raise the version, get the old one, at once
-            counter = self.version.handle
-            version = tf.raw_ops.ResourceCountUpTo(resource=counter, limit=2**31, T=tf.int64)
+            version = tf.raw_ops.ResourceCountUpTo(resource=self.version.handle, limit=2**31, T=tf.int64)
         return tf.stack([tf.cast(worker, tf.int64), version, version - version_read])
 
     def schedule(self, number: int, seconds: np.ndarray) -> tf.distribute.coordinator.RemoteValue:
@@ -132,19 +127,17 @@ def main() -> None:
     if resolver.task_type in ("worker", "ps"):
         serve(resolver, options.folder)
     workers, servers = (resolver.cluster_spec().num_tasks(job) for job in ("worker", "ps"))
-    # Variables of 64 KiB and more per piece are cut along their first axis, at most one piece for each server.
-    partitioner = tf.distribute.experimental.partitioners.MinSizePartitioner(64 << 10, max_shards=servers)
+    partitioner = tf.distribute.experimental.partitioners.MinSizePartitioner(64 << 10, servers)  # bytes, pieces
     trainer = Trainer(tf.distribute.ParameterServerStrategy(resolver, variable_partitioner=partitioner), options)
-    places = [[weight.name, weight.shape.as_list(), weight.device] for weight in trainer.model.trainable_variables]
-    result = {"variables": places, "runs": {}}
+    weights = trainer.model.trainable_variables
+    result = {"variables": [[each.name, each.shape.as_list(), each.device] for each in weights], "runs": {}}
     victims = {"lost_worker": f"worker{workers - 1}", "lost_server": f"ps{servers - 1}"}
     for name in options.runs:
         try:
-            run = trainer.run(name, workers, victims.get(name))
+            result["runs"][name] = trainer.run(name, workers, victims.get(name))
         except tf.errors.UnavailableError as error:
-            run = {"error": type(error).__name__}
-        result["runs"][name] = run
-        print(name, run.get("error") or f"{run['updates']} updates", flush=True)
+            result["runs"][name] = {"error": type(error).__name__}
+        print(f"{name} is done", flush=True)
         if name == "in_order":
             np.savez(options.folder / "weights.npz", *trainer.model.get_weights())
     if options.result:

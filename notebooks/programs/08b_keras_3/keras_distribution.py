@@ -8,7 +8,7 @@ On JAX, which the course does not install, in an environment with `pip install j
 
     KERAS_BACKEND=jax JAX_NUM_CPU_DEVICES=4 python keras_distribution.py --result keras_distribution_jax.json
 
-It is one process with several devices: mpirun has no part in it. Under Slurm, on a machine with four GPUs:
+One process drives several devices, so mpirun has no part in it. Under Slurm, on a machine with four GPUs:
 
     srun --ntasks=1 --gpus=4 python keras_distribution.py --result result.json
 
@@ -16,11 +16,11 @@ Each run trains the same network from the same first weights, by `Model.fit`:
 
 | run | what distributes |
 |---|---|
-| nothing | nothing: what the others are compared with |
+| no distribution | nothing: what the others are compared with |
 | DataParallel | `keras.distribution`: each device a part of the batch |
 | ModelParallel | `keras.distribution`: each device a part of the first kernel's columns |
 | ModelParallel, part of the path | the same, by a LayoutMap key that is a part of the kernel's path only |
-| MirroredStrategy | `tf.distribute`, on TensorFlow: the control: it shows that the probe works |
+| MirroredStrategy | `tf.distribute`, on TensorFlow: it shows that the probe works |
 
 `import keras` is Keras 3, whatever TF_USE_LEGACY_KERAS says about `tf.keras`.
 """
@@ -28,20 +28,15 @@ Each run trains the same network from the same first weights, by `Model.fit`:
 import argparse
 import contextlib
 import json
-import platform
-import re
-from collections.abc import Callable
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
-
-import numpy as np
 
 from distlab import checks, data, devices  # before TensorFlow
 
 # isort: split
 import keras
-from keras.distribution import DataParallel, DeviceMesh, LayoutMap, ModelParallel, TensorLayout, list_devices
+from keras.distribution import DataParallel, DeviceMesh, LayoutMap, ModelParallel, list_devices
 
 BACKEND = keras.backend.backend()
 if BACKEND == "jax":
@@ -119,7 +114,7 @@ def split(names: list[str], key: str) -> ModelParallel:
 def runs(names: list[str]) -> dict[str, dict]:
     """All runs; of the weights only the largest difference from those without a distribution."""
     scopes = {
-        "nothing": contextlib.nullcontext(),
+        "no distribution": contextlib.nullcontext(),
         "DataParallel": DataParallel(devices=names).scope(),
         "ModelParallel": split(names, ".*hidden/kernel").scope(),
         "ModelParallel, part of the path": split(names, "hidden/kernel").scope(),
@@ -128,42 +123,10 @@ def runs(names: list[str]) -> dict[str, dict]:
         tf.get_logger().setLevel("ERROR")  # else it says that a strategy is slow where operations run one by one
         scopes["MirroredStrategy"] = tf.distribute.MirroredStrategy(names).scope()
     runs = {name: train(scope) for name, scope in scopes.items()}
-    serial = runs["nothing"]["weights"]
+    serial = runs["no distribution"]["weights"]
     for run in runs.values():
         run["differs"] = checks.largest_difference(run.pop("weights"), serial)
     return runs
-
-
-def error(call: Callable[[], object]) -> str | None:
-    """The error that a call ends with, its first line; None if it works."""
-    try:
-        call()
-    except Exception as raised:
-        # Keras adds its own words to the message, which it prints bold.
-        bold = re.search(r"\x1b\[1m(.*?)\x1b\[0m", str(raised))
-        return f"{type(raised).__name__}: {bold[1] if bold else str(raised).partition(chr(10))[0]}"
-    return None
-
-
-def errors(names: list[str]) -> dict[str, str | None]:
-    """What calls say that ask for more than the layout of variables."""
-    mesh = DeviceMesh((len(names),), ("model",), names)
-    zeros = np.zeros((len(names), len(names)), np.float32)
-    return {
-        "get_device_count()": error(keras.distribution.get_device_count),
-        "distribute_tensor(…)": error(
-            lambda: keras.distribution.distribute_tensor(zeros, TensorLayout((None, "model"), mesh))
-        ),
-        "a layer's output in the LayoutMap": error(lambda: train(split(names, ".*hidden/output").scope())),
-    }
-
-
-def surroundings() -> dict:
-    """What was measured with, and when."""
-    versions = {"python": platform.python_version(), **{name: version(name) for name in ("keras", BACKEND)}}
-    machine = f"{platform.system()} {platform.machine()}, {devices.cores()} cores"
-    day = datetime.now(UTC).date().isoformat()
-    return {"backend": BACKEND, "measured": day, "versions": versions, "machine": machine}
 
 
 def main() -> None:
@@ -173,7 +136,8 @@ def main() -> None:
     parser.add_argument("--result", type=Path, help="JSON file for the measurements")
     options = parser.parse_args()
     names = find_devices(options.devices)
-    result = surroundings() | {"runs": runs(names), "errors": errors(names)}
+    versions = {name: version(name) for name in ("keras", BACKEND)}
+    result = {"measured": datetime.now(UTC).date().isoformat(), "versions": versions, "runs": runs(names)}
     for name, run in result["runs"].items():
         print(f"{BACKEND}, {name}: kernel {run['kernel']}, batch {run['batch']}")
     if options.result:

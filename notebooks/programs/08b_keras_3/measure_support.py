@@ -3,22 +3,19 @@
     python measure_support.py    all cells; writes support_table.json and support_table.md here
 
 `make support-table` does the same. Each cell is a run of `support_cell.py` or `horovod_cell.py`, which say how to
-start them by hand, with mpirun and under Slurm; cells of several processes are started by `distlab.launch`. "works"
-means that the run computed what the default strategy computes under the same Keras: the same weights where updates are
-synchronous; every update made and a smaller loss where they are not.
+start them by hand, with mpirun and under Slurm; here `distlab.launch` starts them. "works" means that the run computed
+what the default strategy computes under the same Keras: the same weights where updates are synchronous; every update
+made and a smaller loss where they are not.
 """
 
-import json
-import os
 import platform
 import sys
-import tempfile
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from distlab import checks, devices, launch, runtime, strategy_support
+from distlab import checks, devices, launch, strategy_support
 from distlab.strategy_support import MeasuredRun, judge
 
 FOLDER = Path(__file__).parent
@@ -31,7 +28,7 @@ class Row(NamedTuple):
 
     name: str
     set_up: str
-    starter: str = "python"
+    starter: str = "alone"
     replicas: int = 1
     updates: int = 20
     is_synchronous: bool = True
@@ -45,55 +42,37 @@ ROWS = {
     "central-storage": Row("CentralStorageStrategy", "1 process, 2 devices", replicas=2),
     "multi-worker-1": Row("MultiWorkerMirroredStrategy", "1 process"),
     "multi-worker-2": Row("MultiWorkerMirroredStrategy", "2 workers", "TF_CONFIG", replicas=2),
-    "parameter-server": Row(
-        "ParameterServerStrategy", "chief, 2 workers, 1 ps", "chief", 2, updates=200, is_synchronous=False
-    ),
+    "parameter-server": Row("ParameterServerStrategy", "chief, 2 workers, 1 ps", "chief", 2, 200, False),
     "tpu": Row("TPUStrategy", "1 process"),
     "horovod": Row("Horovod", "2 ranks", "horovodrun", replicas=2),
 }
 APIS = {"fit": "Model.fit", "custom": "custom loop"}
 KERASES = {"legacy": "legacy Keras", "keras-3": "Keras 3"}
 SWITCH = {"legacy": {"TF_USE_LEGACY_KERAS": "1"}, "keras-3": {"TF_USE_LEGACY_KERAS": "0"}}
-CHANGED = "With an optimizer that averages by itself, its variables handed over as TensorFlow's (`horovod_cell.py`):"
-
-
-class Note(NamedTuple):
-    """What is said below the table, in markdown, of a row's cell that came out in this state with such a detail."""
-
-    strategy: str
-    state: str
-    detail: str
-    text: str
-
-
-NOTES = [
-    Note("parameter-server", "works", "", "Asynchronous: judged by the updates counted and the fall of the loss."),
-    Note(
-        "parameter-server",
-        "wrong result",
-        "counted fewer",
+CHANGED = "With an optimizer that averages by itself (`horovod_cell.py`):"
+NOTES = {  # what is said below the table, in markdown, of a row's cell in this state and with this in its detail
+    ("parameter-server", "works", ""): "Asynchronous: judged by the updates counted and the fall of the loss.",
+    ("parameter-server", "wrong result", "counted fewer"): (
         "Every update reaches the weights, but Keras 3 reads `optimizer.iterations` and writes it back, without a "
-        "lock against the other workers. What uses it (a learning-rate schedule, Adam's bias correction) goes wrong.",
+        "lock against the other workers. What uses it (a learning-rate schedule, Adam's bias correction) goes wrong."
     ),
-    Note("parameter-server", "fails", "this dataset", "`fit` of Keras 3 knows no coordinator."),
-    Note("tpu", "no such device", "", "What a TPU would do is not known here."),
-]
+    ("parameter-server", "fails", "this dataset"): "`fit` of Keras 3 knows no coordinator.",
+    ("tpu", "no such device", ""): "What a TPU would do is not known here.",
+}
 
 
 def run(strategy: str, api: str, keras: str, changed: bool = False, seconds: float = SECONDS_PER_CELL) -> MeasuredRun:
     """Run one cell to its end, or to its deadline."""
     row = ROWS[strategy]
     arguments = ["--api", api, "--steps", str(row.updates), *(["--changed"] if changed else [])]
-    if row.starter == "horovodrun":
-        program = FOLDER / "horovod_cell.py"
-    else:
-        program = FOLDER / "support_cell.py"
-        arguments += ["--strategy", "multi-worker" if strategy.startswith("multi-worker") else strategy]
     how = {"seconds": seconds, "start_seconds": seconds, "echo": False, "result": True, "environment": SWITCH[keras]}
+    program = FOLDER / ("horovod_cell.py" if row.starter == "horovodrun" else "support_cell.py")
+    if row.starter != "horovodrun":
+        arguments += ["--strategy", "multi-worker" if strategy.startswith("multi-worker") else strategy]
     try:
-        if row.starter == "python":
-            return _run_alone([sys.executable, str(program), *arguments], keras, seconds)
-        if row.starter == "horovodrun":
+        if row.starter == "alone":
+            done = launch.alone(program, *arguments, **how)
+        elif row.starter == "horovodrun":
             done = launch.horovodrun(program, *arguments, ranks=row.replicas, **how)
         else:
             servers = 1 if row.starter == "chief" else 0
@@ -105,16 +84,6 @@ def run(strategy: str, api: str, keras: str, changed: bool = False, seconds: flo
         return MeasuredRun(None, list(late.run.output.values()), has_ended=False)
 
 
-def _run_alone(command: list[str], keras: str, seconds: float) -> MeasuredRun:
-    """Run a program of one process, without TF_CONFIG."""
-    variables = {name: value for name, value in os.environ.items() if name != "TF_CONFIG"} | SWITCH[keras]
-    with tempfile.TemporaryDirectory(prefix="distlab-") as folder:
-        file = Path(folder) / "result.json"
-        finished = runtime.processes.run([*command, "--result", str(file)], seconds, env=variables)
-        result = json.loads(file.read_text()) if finished.status == 0 else None
-    return MeasuredRun(result, [finished.output], finished.status is not None)
-
-
 def cell(strategy: str, api: str, keras: str, weights: list | None) -> tuple[dict[str, Any], MeasuredRun | None]:
     """One cell as the table's file holds it, and the run; `weights`: those of the default strategy."""
     if strategy == "horovod" and (problem := launch.horovod_problem()):
@@ -123,7 +92,8 @@ def cell(strategy: str, api: str, keras: str, weights: list | None) -> tuple[dic
     expected = weights if row.is_synchronous else None
     outcome = run(strategy, api, keras)
     verdict = judge(outcome, row.replicas, row.updates, expected)
-    notes = [note.text for note in NOTES if note[:2] == (strategy, verdict.state) and note.detail in verdict.detail]
+    own = (strategy, verdict.state)
+    notes = [text for (*key, part), text in NOTES.items() if tuple(key) == own and part in verdict.detail]
     if strategy == "horovod" and verdict.state == "fails":
         changed = judge(run(strategy, api, keras, changed=True), row.replicas, row.updates, expected)
         notes.append(f"{CHANGED} {changed.state}. {changed.detail}".strip())
@@ -140,9 +110,7 @@ def measure() -> dict[str, dict[str, dict[str, dict[str, Any]]]]:
                 # The default strategy's custom loop is compared with its `fit`.
                 reference = serial.get(("fit" if strategy == DEFAULT else api, keras))
                 measured, outcome = cell(strategy, api, keras, reference)
-                print(
-                    f"{strategy}, {APIS[api]}, {KERASES[keras]}: {measured['state']} {measured['detail']}", flush=True
-                )
+                print(f"{strategy}, {api}, {keras}: {measured['state']} {measured['detail']}", flush=True)
                 if strategy == DEFAULT:
                     if measured["state"] != "works":
                         sys.exit("The default strategy must work: the others are compared with it.")
@@ -153,7 +121,7 @@ def measure() -> dict[str, dict[str, dict[str, dict[str, Any]]]]:
 
 def surroundings() -> dict[str, Any]:
     """What the table was measured with: day, versions, kind of machine, what was asked of a run."""
-    versions = {"python": platform.python_version()}
+    versions: dict[str, str | None] = {"python": platform.python_version()}
     for package in ("tensorflow", "keras", "tf-keras", "horovod"):
         try:
             versions[package] = version(package)
@@ -165,16 +133,10 @@ def surroundings() -> dict[str, Any]:
     return {"measured": day, "versions": versions, "machine": machine, "tolerance": checks.TOLERANCE}
 
 
-def main() -> None:
-    """Measure, and write the table in both forms."""
-    runtime.processes.end_on_signals()
-    table: dict[str, Any] = surroundings()
+if __name__ == "__main__":
+    table = surroundings()
     table["strategies"] = {name: {"name": row.name, "set_up": row.set_up} for name, row in ROWS.items()}
     table |= {"apis": APIS, "kerases": KERASES}
     table["cells"] = measure()
     strategy_support.write(table, TABLE)
     print(f"{TABLE.name} and {TABLE.with_suffix('.md').name} are written.")
-
-
-if __name__ == "__main__":
-    main()

@@ -1,24 +1,16 @@
 """One cell of the table "strategy × training API": train some steps of SGD and write what came out.
 
-On a laptop, the strategies of one process, here with both versions of Keras:
+On a laptop, a strategy of one process, here with Keras 3 (1: with tf-keras), and one of several:
 
-    TF_USE_LEGACY_KERAS=1 python support_cell.py --strategy mirrored --api fit --result legacy.json
     TF_USE_LEGACY_KERAS=0 python support_cell.py --strategy mirrored --api fit --result keras_3.json
-
-Several processes: by the course's launcher, or by hand with TF_CONFIG set for each process, as in notebook 07:
-
-    distlab launch --workers 2 support_cell.py -- --strategy multi-worker --api fit
     distlab launch --workers 2 --parameter-servers 1 support_cell.py -- --strategy parameter-server --api custom
 
-Under Slurm, in a batch script that sets TF_CONFIG for each task, as in notebook 15:
+Under Slurm, in a batch script that sets TF_CONFIG for each task, as in notebook 15 (mpirun has no part in it):
 
     srun --nodes=2 --ntasks-per-node=1 python support_cell.py --strategy multi-worker --api custom
 
-mpirun has no part in it: these processes find each other by TF_CONFIG. (Horovod's cells: `horovod_cell.py`.)
-
-A strategy that fails ends the program with its own error. The chief alone writes the result: how many replicas trained,
-the updates that the optimizer counted, the loss before and after, and the weights. `measure_support.py` runs every
-cell and compares its weights with those of the default strategy.
+A strategy that fails ends the program with its own error. The chief alone writes the result. `measure_support.py` runs
+every cell and compares its weights with those of the default strategy. Horovod's cells: `horovod_cell.py`.
 """
 
 import argparse
@@ -32,17 +24,14 @@ from distlab import data, devices  # before TensorFlow: selects tf-keras unless 
 import numpy as np
 import tensorflow as tf
 
-GLOBAL_BATCH_SIZE = 64
+GLOBAL_BATCH_SIZE, SAMPLES, LEARNING_RATE = 64, 1280, 0.1
 STRATEGIES = ["default", "one-device", "mirrored", "central-storage", "multi-worker", "parameter-server", "tpu"]
-SAMPLES = 20 * GLOBAL_BATCH_SIZE
-LEARNING_RATE = 0.1
 Trained = tuple[tf.keras.Model, tf.keras.optimizers.Optimizer]
 
 
-def samples() -> tuple[np.ndarray, np.ndarray]:
+def samples() -> tuple[np.ndarray, ...]:
     """Images and labels of whole global batches."""
-    images, labels = data.load("digits").train
-    return images[:SAMPLES], labels[:SAMPLES]
+    return tuple(part[:SAMPLES] for part in data.load("digits").train)
 
 
 def global_batches() -> tf.data.Dataset:
@@ -54,9 +43,8 @@ def make_model() -> tf.keras.Model:
     """A small network with the same initial weights in every process."""
     tf.keras.utils.set_random_seed(1)
     layers = tf.keras.layers
-    return tf.keras.Sequential(
-        [layers.Input((28, 28)), layers.Flatten(), layers.Dense(16, activation="relu"), layers.Dense(10)]
-    )
+    dense = [layers.Dense(16, activation="relu"), layers.Dense(10)]
+    return tf.keras.Sequential([layers.Input((28, 28)), layers.Flatten(), *dense])
 
 
 def make_loss(**options: str) -> tf.keras.losses.Loss:
@@ -66,26 +54,23 @@ def make_loss(**options: str) -> tf.keras.losses.Loss:
 
 def make_strategy(name: str) -> tf.distribute.Strategy:
     """The strategy. A worker or parameter server of ParameterServerStrategy stays here and serves until it is ended."""
-    if name == "one-device":
-        return tf.distribute.OneDeviceStrategy("CPU:0")
-    if name == "mirrored":
-        return tf.distribute.MirroredStrategy(devices.at_least(2))
-    if name == "central-storage":
-        return tf.distribute.experimental.CentralStorageStrategy(devices.at_least(2), parameter_device="CPU:0")
-    if name == "multi-worker":
-        return tf.distribute.MultiWorkerMirroredStrategy()
     if name == "parameter-server":
         resolver = tf.distribute.cluster_resolver.TFConfigClusterResolver()
-        task, index = resolver.task_type, resolver.task_id
-        if task in ("worker", "ps"):
-            tf.distribute.Server(resolver.cluster_spec(), job_name=task, task_index=index).join()
+        if resolver.task_type in ("worker", "ps"):
+            tf.distribute.Server(resolver.cluster_spec(), resolver.task_type, resolver.task_id).join()
         return tf.distribute.ParameterServerStrategy(resolver)
     if name == "tpu":
         resolver = tf.distribute.cluster_resolver.TPUClusterResolver()
         tf.config.experimental_connect_to_cluster(resolver)
         tf.tpu.experimental.initialize_tpu_system(resolver)
         return tf.distribute.TPUStrategy(resolver)
-    return tf.distribute.get_strategy()
+    return {
+        "default": tf.distribute.get_strategy,
+        "one-device": lambda: tf.distribute.OneDeviceStrategy("CPU:0"),
+        "mirrored": lambda: tf.distribute.MirroredStrategy(devices.at_least(2)),
+        "central-storage": lambda: tf.distribute.experimental.CentralStorageStrategy(devices.at_least(2), "CPU:0"),
+        "multi-worker": tf.distribute.MultiWorkerMirroredStrategy,
+    }[name]()
 
 
 def fit(strategy: tf.distribute.Strategy, steps: int) -> Trained:
@@ -130,26 +115,18 @@ def custom(strategy: tf.distribute.Strategy, steps: int) -> Trained:
     return model, optimizer
 
 
-def loss_of(model: tf.keras.Model) -> float:
-    """The mean loss over all samples, computed outside the strategy."""
-    images, labels = samples()
-    return float(make_loss()(labels, model(images)))
-
-
 def write_result(
     model: tf.keras.Model, optimizer: tf.keras.optimizers.Optimizer, replicas: int, file: Path | None
 ) -> None:
     """Print what there is to know of the trained model, and write it with the weights as JSON."""
-    result = {
-        "replicas": replicas,
-        "updates": int(optimizer.iterations.numpy()),
-        "loss_before": loss_of(make_model()),
-        "loss_after": loss_of(model),
-        "weights": [weight.tolist() for weight in model.get_weights()],
-    }
-    print(", ".join(f"{name} {value}" for name, value in result.items() if name != "weights"))
+    images, labels = samples()
+    before, after = (float(make_loss()(labels, network(images))) for network in (make_model(), model))
+    result = {"replicas": replicas, "updates": int(optimizer.iterations.numpy())}
+    result |= {"loss_before": before, "loss_after": after}
+    print(result)
     if file:
-        file.write_text(json.dumps(result) + "\n")
+        weights = [weight.tolist() for weight in model.get_weights()]
+        file.write_text(json.dumps({**result, "weights": weights}) + "\n")
 
 
 def main() -> None:

@@ -9,16 +9,14 @@ Under Slurm, in a batch script or after `salloc --nodes=1 --ntasks=2`, on one ho
 
     srun --mpi=pmix python forgotten_steps.py --result result.json
 
-To forget a step, a function of `train_serial.py` replaces that of `train_tape.py`. Each run is then looked at
-with the same questions, and `forgotten` says from the answers which steps are missing. Nothing is written but into a
-temporary folder.
+To forget a step, a function of `train_serial.py` replaces that of `train_tape.py`. `answers` asks each run the same
+questions, and `forgotten` says from the answers which steps are missing.
 """
 
 import argparse
 import json
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
 from unittest import mock
 
@@ -30,7 +28,7 @@ import train_tape
 
 from distlab import checks, cluster_spec, saved_states
 
-FUNCTIONS = {
+FUNCTIONS = {  # the function of both programs in which each step is taken
     "scale the learning rate": "make_optimizer",
     "wrap the tape": "step",
     "broadcast the variables": "begin",
@@ -38,47 +36,12 @@ FUNCTIONS = {
     "shard the data": "batches",
     "steps per epoch": "steps_per_epoch",
 }
-"""The function of both programs in which each step is taken."""
-
-NOTHING = "nothing"
-TOLERANCE = 1e-5
-
-
-@contextmanager
-def without(step: str) -> Iterator[None]:
-    """In this block `train_tape` lacks that step of FUNCTIONS; none if it is NOTHING."""
-    if step == NOTHING:
-        yield
-        return
-    name = FUNCTIONS[step]
-    with mock.patch.object(train_tape, name, getattr(train_serial, name)):
-        yield
+NOTHING, TOLERANCE = "nothing", 1e-5
 
 
 def between_ranks(of_ranks: list[list[np.ndarray]]) -> float:
     """The largest difference of any weight, or of any change of a weight, between rank 0 and another rank."""
     return max(checks.largest_difference(of_ranks[0], other) for other in of_ranks)
-
-
-def change(before: list[np.ndarray], after: list[np.ndarray]) -> list[np.ndarray]:
-    """How far each weight was moved."""
-    return [new - old for old, new in zip(before, after, strict=True)]
-
-
-def seen_by_several(seen: list[list[list[int]]]) -> int:
-    """How many samples of a step went to more than one rank, at most; `seen` is [rank][step][sample]."""
-    return max(sum(map(len, step)) - len(set().union(*step)) for step in zip(*seen, strict=True))
-
-
-def rounds_per_epoch(seen: list[list[list[int]]], samples: int) -> float:
-    """How often all ranks together go through the samples in what is called an epoch; `seen` is that of one epoch."""
-    return sum(len(step) for rank in seen for step in rank) / samples
-
-
-def writers(folders: list[Path]) -> list[int]:
-    """The ranks that left files, when each saves into a folder of its own."""
-    saved = [{file.name for file in folder.iterdir()} - {saved_states.NOTE} for folder in folders]
-    return [rank for rank, names in enumerate(saved) if names]
 
 
 def forgotten(answers: dict) -> list[str]:
@@ -100,36 +63,38 @@ def answers(step: str, options: argparse.Namespace, shared: Path) -> dict:
     folders = [shared / step / f"rank-{rank}" for rank in range(hvd.size())]
     folders[hvd.rank()].mkdir(parents=True)
     own = argparse.Namespace(**vars(options) | {"folder": folders[hvd.rank()]})
-    rates, last_layer, first_two = [], [], []
-    with without(step):
-        taken = train_tape.step
+    replaced = {} if step == NOTHING else {FUNCTIONS[step]: getattr(train_serial, FUNCTIONS[step])}
+    rates, last_layer, weights = [], [], []
+    taken = replaced.get("step", train_tape.step)
 
-        def observed(state: tf.train.Checkpoint, images: tf.Tensor, labels: tf.Tensor) -> tf.Tensor:
-            rates.append(float(state.optimizer.learning_rate))
-            last_layer.append(state.model.trainable_variables[-2].numpy())
-            if len(first_two) < 2:
-                first_two.append(state.model.get_weights())
-            return taken(state, images, labels)
+    def observed(state: tf.train.Checkpoint, images: tf.Tensor, labels: tf.Tensor) -> tf.Tensor:
+        rates.append(float(state.optimizer.learning_rate))
+        last_layer.append(state.model.trainable_variables[-2].numpy())
+        if len(weights) < 2:
+            weights.append(state.model.get_weights())
+        return taken(state, images, labels)
 
-        with mock.patch.object(train_tape, "step", observed):
-            trained = train_tape.train(own)
-    mine = {"first": first_two[0], "change": change(*first_two), "last layer": last_layer, **trained}
-    of_ranks = hvd.allgather_object(mine)
-    seen = [rank["seen"] for rank in of_ranks]
+    with mock.patch.multiple(train_tape, **replaced | {"step": observed}):
+        trained = train_tape.train(own)
+    change = [new - old for old, new in zip(*weights, strict=True)]
+    of_ranks = hvd.allgather_object({"first": weights[0], "change": change, "last layer": last_layer, **trained})
+    seen = [rank["seen"] for rank in of_ranks]  # [rank][step][sample]
+    steps = list(zip(*seen, strict=True))
     layers = zip(*(rank["last layer"] for rank in of_ranks), strict=True)
+    saved = [{file.name for file in folder.iterdir()} - {saved_states.NOTE} for folder in folders]
     return {
         "ranks": hvd.size(),
         "rate for one rank": options.learning_rate,
         "rate": rates[0],
         "first weights differ by": between_ranks([rank["first"] for rank in of_ranks]),
         "first changes differ by": between_ranks([rank["change"] for rank in of_ranks]),
-        "last layer differs by": [between_ranks([[one] for one in step]) for step in layers],
+        "last layer differs by": [between_ranks([[one] for one in each]) for each in layers],
         "last weights differ by": between_ranks([rank["weights"] for rank in of_ranks]),
         "seen": seen,
-        "samples of a step on several ranks": seen_by_several(seen),
-        "rounds per epoch": rounds_per_epoch(seen, options.images),
-        "steps": len(seen[0]),
-        "writers": writers(folders),
+        "steps": len(steps),
+        "samples of a step on several ranks": max(sum(map(len, step)) - len(set().union(*step)) for step in steps),
+        "rounds per epoch": sum(len(batch) for rank in seen for batch in rank) / options.images,
+        "writers": [rank for rank, files in enumerate(saved) if files],
         "last loss": float(np.mean([rank["losses"][-1] for rank in of_ranks])),
     }
 

@@ -4,7 +4,7 @@ import horovod.tensorflow as hvd
 import tensorflow as tf
 
 
-@tf.function  # outside of one Horovod does not hear of the name
+@tf.function  # without it Horovod ignores the name
 def average(value: tf.Tensor, name: str) -> tf.Tensor:
     """The average over all ranks."""
     return hvd.allreduce(value, name=name)

@@ -3,7 +3,6 @@
 On a laptop, two ranks, over MPI:
 
     mpirun -np 2 -bind-to none python measure_options.py --result result.json
-    horovodrun -np 2 --mpi python measure_options.py --result result.json
 
 Under Slurm, in a batch script or after `salloc --nodes=2 --ntasks-per-node=1`:
 
@@ -51,7 +50,7 @@ def start(fusion_bytes: int | None = None, with_timeline: bool = True) -> None:
     hvd.init()
 
 
-@tf.function(autograph=False)  # outside of one Horovod does not hear of the name
+@tf.function(autograph=False)  # without it Horovod ignores the name
 def mark_end() -> tf.Tensor:
     """An all-reduce that can be told apart."""
     return hvd.allreduce(tf.zeros(1), name=LAST)
@@ -122,11 +121,9 @@ def accumulation(batch: int, passes: int) -> dict[str, object]:
 
 def measured() -> dict:
     """Everything, on all ranks; what rank 0 knows is the result. Horovod is initialised again, at the end as usual."""
-    thresholds = {"fused": 128 * 2**20, "not fused": 0}
-    result = {"fusion": {name: fusion(threshold) for name, threshold in thresholds.items()}}
+    result = {"fusion": {"fused": fusion(128 * 2**20), "not fused": fusion(0)}}
     start()
-    kinds = {"none": hvd.Compression.none, "fp16": hvd.Compression.fp16}
-    result["compression"] = {name: compression(kind) for name, kind in kinds.items()}
+    result["compression"] = {"none": compression(hvd.Compression.none), "fp16": compression(hvd.Compression.fp16)}
     trainings = {"16, each batch": (16, 1), "16, every 4th batch": (16, 4), "64, each batch": (64, 1)}
     result["accumulation"] = {name: accumulation(*sizes) for name, sizes in trainings.items()}
     weights = {name: training.pop("weights") for name, training in result["accumulation"].items()}

@@ -5,14 +5,12 @@ On a laptop, two ranks, over Gloo or over MPI:
     horovodrun -np 2 --gloo python train_keras3.py --folder saved --result result.json
     mpirun -np 2 -bind-to none python train_keras3.py --folder saved --result result.json
 
-On two hosts with four slots each, and under Slurm in a batch script or after `salloc --nodes=2 --ntasks-per-node=4`:
+Under Slurm, in a batch script or after `salloc --nodes=2 --ntasks-per-node=4`:
 
-    horovodrun -np 8 -H host0:4,host1:4 python train_keras3.py --folder saved --result result.json
     srun --mpi=pmix python train_keras3.py --folder saved --result result.json
 
 Started plainly it is one rank. Rank 0 alone saves, after each epoch; `--resume` goes on from there. `train_keras.py` is
-the same program for tf-keras; Horovod's optimizer and callbacks know that Keras only, so that here the optimizer
-averages by itself. `import keras` is Keras 3 whatever TF_USE_LEGACY_KERAS says about `tf.keras`.
+the same program for tf-keras, the only Keras that Horovod's optimizer knows; here the optimizer averages by itself.
 """
 
 import argparse
@@ -111,14 +109,8 @@ def callbacks(options: argparse.Namespace) -> list[keras.callbacks.Callback]:
 
 def make_model() -> keras.Model:
     """The lecture's network without dropout."""
-    return keras.Sequential(
-        [
-            keras.layers.Input((28, 28)),
-            keras.layers.Flatten(),
-            keras.layers.Dense(128, activation="relu"),
-            keras.layers.Dense(10),
-        ]
-    )
+    dense = [keras.layers.Dense(128, activation="relu"), keras.layers.Dense(10)]
+    return keras.Sequential([keras.layers.Input((28, 28)), keras.layers.Flatten(), *dense])
 
 
 def train(options: argparse.Namespace) -> dict:
@@ -135,18 +127,10 @@ def train(options: argparse.Namespace) -> dict:
     if first >= options.epochs:
         raise SystemExit("All epochs are done; --epochs can ask for more.")
     first_weights = model.get_weights()
-    samples = functools.reduce(
-        tf.data.Dataset.concatenate, [batches(options, epoch) for epoch in range(first, options.epochs)]
-    )
-    run = model.fit(
-        samples,
-        initial_epoch=first,
-        epochs=options.epochs,
-        steps_per_epoch=steps_per_epoch(options),
-        callbacks=callbacks(options),
-        shuffle=False,
-        verbose=0,
-    )
+    of_epochs = [batches(options, epoch) for epoch in range(first, options.epochs)]
+    samples = functools.reduce(tf.data.Dataset.concatenate, of_epochs)
+    how = {"steps_per_epoch": steps_per_epoch(options), "callbacks": callbacks(options), "shuffle": False, "verbose": 0}
+    run = model.fit(samples, initial_epoch=first, epochs=options.epochs, **how)
     return {"history": run.history, "first_weights": first_weights, "weights": model.get_weights()}
 
 

@@ -24,7 +24,7 @@ digits, classes = load_digits(return_X_y=True)
 samples = tf.data.Dataset.from_tensor_slices((digits / 16, classes))
 train = samples.take(1500).shard(hvd.size(), hvd.rank()).shuffle(1500).repeat().batch(batch)
 
-steps = 1500 // (batch * hvd.size())  # per epoch: each image once, on one of the ranks
+steps = 1500 // (batch * hvd.size())  # per epoch: nearly each image once, on one rank
 scaled = rate * hvd.size() ** 0.5  # the square-root rule of section 3
 schedule = tf.keras.optimizers.schedules.CosineDecay(
     rate, decay_steps=(epochs - 2) * steps, warmup_target=scaled, warmup_steps=2 * steps
@@ -34,7 +34,7 @@ layers = [tf.keras.layers.Dense(128, activation="relu"), tf.keras.layers.Dense(1
 model = tf.keras.Sequential([tf.keras.layers.InputLayer((64,)), *layers])
 loss = tf.keras.losses.SparseCategoricalCrossentropy(from_logits=True)
 model.compile(hvd.DistributedOptimizer(optimizer), loss, metrics=["accuracy"])
-broadcast_variables(model.variables, root_rank=0)  # before fit, see chapter 09
+broadcast_variables(model.variables, root_rank=0)  # before fit (chapter 09); AdamW's start at 0
 model.fit(train, epochs=epochs, steps_per_epoch=steps, verbose=0)
 if hvd.rank() == 0:
     rates = " ".join(f"{1000 * float(schedule(epoch * steps)):.1f}" for epoch in range(epochs + 1))

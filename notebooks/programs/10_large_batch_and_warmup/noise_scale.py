@@ -40,6 +40,18 @@ def squared_norm(gradients: list[tf.Tensor]) -> tf.Tensor:
     return tf.add_n([tf.reduce_sum(tf.square(gradient)) for gradient in gradients])
 
 
+@tf.function(autograph=False)
+def step(model: tf.keras.Model, images: tf.Tensor, labels: tf.Tensor, rate: float) -> tf.Tensor:
+    """One step of SGD on all ranks; the mean loss before it, and both squared norms."""
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_mean(tf.nn.sparse_softmax_cross_entropy_with_logits(labels, model(images)))
+    own = tape.gradient(loss, model.trainable_variables)
+    mean_loss, small_square, *mean = hvd.grouped_allreduce([loss, squared_norm(own), *own])
+    for variable, gradient in zip(model.trainable_variables, mean, strict=True):
+        variable.assign_sub(rate * gradient)
+    return tf.stack([mean_loss, small_square, squared_norm(mean)])
+
+
 def record(options: argparse.Namespace) -> dict[str, list[float]]:
     """Train; the loss and both squared norms of every step, the same on every rank."""
     images, labels = data.load(options.dataset).train
@@ -48,21 +60,12 @@ def record(options: argparse.Namespace) -> dict[str, list[float]]:
     model = models.mlp(dropout=0.0)
     hvd.broadcast_variables(model.variables, root_rank=0)
 
-    @tf.function(autograph=False)
-    def step(own_images: tf.Tensor, own_labels: tf.Tensor) -> tf.Tensor:
-        with tf.GradientTape() as tape:
-            loss = tf.reduce_mean(tf.nn.sparse_softmax_cross_entropy_with_logits(own_labels, model(own_images)))
-        own = tape.gradient(loss, model.trainable_variables)
-        mean_loss, small_square, *mean = hvd.grouped_allreduce([loss, squared_norm(own), *own])
-        for variable, gradient in zip(model.trainable_variables, mean, strict=True):
-            variable.assign_sub(options.learning_rate * gradient)
-        return tf.stack([mean_loss, small_square, squared_norm(mean)])
-
     steps = []
     for number in range(options.steps):
         batch = large_batch.global_batches.numbers(number, len(images), global_batch, options.seed)
         own = large_batch.global_batches.share(batch, hvd.rank(), hvd.size())
-        steps.append(step(tf.constant(images[own]), tf.constant(labels[own])).numpy().tolist())
+        tensors = tf.constant(images[own]), tf.constant(labels[own])
+        steps.append(step(model, *tensors, options.learning_rate).numpy().tolist())
     names = ("losses", "small_squares", "big_squares")
     return {name: [values[place] for values in steps] for place, name in enumerate(names)}
 

@@ -8,16 +8,11 @@ import re
 from pathlib import Path
 from typing import TypedDict
 
-STATES = ("works", "fails", "wrong result", "does not end", "no such device", "skipped")
-# By strategy: the section, of a notebook, that shows what to do where Keras 3 does not work by itself.
-SECTIONS = {"multi-worker-2": "08b_keras_3.ipynb", "horovod": "09_horovod.ipynb"}
-KERAS_3, BROKEN = "keras-3", ("fails", "wrong result", "does not end")
-
 
 class SupportCell(TypedDict):
-    """A cell as the file has it: one of STATES, the error or difference, and what the reader should know."""
+    """A cell as the file has it: its state, the error or difference, and what the reader should know."""
 
-    state: str
+    state: str  # works, fails, wrong result, does not end, no such device, skipped
     detail: str
     notes: list[str]
 
@@ -62,20 +57,17 @@ def write(table: SupportTable, file: Path) -> None:
     """Write the file, and next to it the same for readers, with the ending .md."""
     file.write_text(json.dumps(table, indent=1, ensure_ascii=False) + "\n")
     title = "# Strategy × training API, measured\n\nWritten by `make support-table`.\n\n"
-    file.with_suffix(".md").write_text(title + markdown(read(file), "../../") + "\n")
+    file.with_suffix(".md").write_text(title + markdown(read(file)) + "\n")
 
 
-def markdown(table: SupportTable, folder: str = "") -> str:
-    """The table, its footnotes, and the line that says when and with what it was measured.
-
-    A cell that does not work with Keras 3 is a link to the section that shows what does; the notebooks are in `folder`.
-    """
+def markdown(table: SupportTable) -> str:
+    """The table, its footnotes, and the line that says when and with what it was measured."""
     footnotes: list[str] = []
     columns = [(api, keras) for keras in table["kerases"] for api in table["apis"]]
     headings = [f"{escape(table['apis'][api])}, {escape(table['kerases'][keras])}" for api, keras in columns]
     rows = [["Strategy", "as", *headings]]
     for strategy, described in table["strategies"].items():
-        cells = [_cell(table, strategy, api, keras, footnotes, folder) for api, keras in columns]
+        cells = [_marked(table["cells"][strategy][api][keras], footnotes) for api, keras in columns]
         rows.append([f"**{escape(described['name'])}**", escape(described["set_up"]), *cells])
     return "\n\n".join(filter(None, [_grid(rows), _numbered(footnotes), measured_with(table)]))
 
@@ -106,13 +98,7 @@ def code(text: str) -> str:
     return f"{fence}{pad}{text}{pad}{fence}"
 
 
-def _cell(table: SupportTable, strategy: str, api: str, keras: str, footnotes: list[str], folder: str) -> str:
-    cell = table["cells"][strategy][api][keras]
-    leads = strategy in SECTIONS and keras == KERAS_3 and cell["state"] in BROKEN
-    return _marked(cell, footnotes, folder + SECTIONS[strategy] if leads else None)
-
-
-def _marked(cell: SupportCell, footnotes: list[str], link: str | None = None) -> str:
+def _marked(cell: SupportCell, footnotes: list[str]) -> str:
     """The state with the number of its footnote: the error or difference, and what the reader should know."""
     detail, sentences = cell["detail"], list(cell["notes"])
     if detail:
@@ -121,7 +107,6 @@ def _marked(cell: SupportCell, footnotes: list[str], link: str | None = None) ->
         sentences.insert(0, first if is_error and detail.endswith((".", "…")) else f"{first}.")
     text = " ".join(sentences)
     words = escape(cell["state"]) if cell["state"] == "works" else f"**{escape(cell['state'])}**"
-    words = f"[{words}]({link})" if link else words
     if not text:
         return words
     if text not in footnotes:  # the same text has one number

@@ -36,7 +36,7 @@ class MeasuredRun(NamedTuple):
 
 
 class CellVerdict(NamedTuple):
-    """One of the table's `STATES`, and what there is to say about it."""
+    """A state of the table's cells, and what there is to say about it."""
 
     state: str
     detail: str

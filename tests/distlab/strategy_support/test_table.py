@@ -53,17 +53,6 @@ def test_an_error_with_every_special_character_stays_literal() -> None:
     assert "ValueError: `a|b` &lt;b&gt;*x*&lt;/b&gt; _y_ $z$ \\ [link](#) &amp; ~c~ second line" in html
 
 
-@pytest.mark.parametrize("state", ["works", "fails"])
-def test_what_does_not_work_with_keras_3_leads_to_the_section_with_the_fix(
-    state: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setitem(support_table.SECTIONS, "mirrored", "elsewhere.ipynb#here")
-    cell = {"state": state, "detail": "" if state == "works" else "E: x"}
-    text = support_table.markdown(whole_table(keras_3=cell), "../")
-    assert text.count("](../elsewhere.ipynb#here) (1)") == (state == "fails")
-    assert "elsewhere" not in support_table.markdown(whole_table(legacy=cell))
-
-
 WEIGHTS = [[[0.5, -0.25], [1.0, 0.0]], [0.1, 0.2]]
 RIGHT = {"replicas": 2, "updates": 20, "loss_before": 2.25, "loss_after": 1.62, "weights": WEIGHTS}
 

@@ -88,7 +88,7 @@ def devices_that_compute(
     item.choose(f"`keras.distribution.{kind}` is set for {devices} devices; the backend is TensorFlow. What computes?")
     item.right("One device").why("On TensorFlow the layouts are accepted and ignored; the result is right.")
     item.wrong(f"All {devices} devices", "As on JAX").why("TensorFlow's way to several devices is `MirroredStrategy`.")
-    item.wrong("None: it fails", "An error").why("Only some calls fail; `fit` runs.")
+    item.wrong("None: it fails", "An error").why("It runs, on one device.")
     item.wrong("All, but one after the other", "In turns").why("The others idle.")
 
 
