@@ -9,8 +9,6 @@ from course_tools.__main__ import main
 from distlab.costs import predict
 from distlab.costs.measured.measurement import write
 from distlab.costs.prediction.report import ranks_in
-from distlab.costs.published.results import RESULTS
-from distlab.costs.published.split_figures import compare_figures, figures_table
 from tests.distlab.costs.measured.synthetic import measurement
 
 
@@ -41,15 +39,6 @@ def test_without_ranks_the_usual_and_the_measured_ones_are_predicted(
     assert json.loads(capsys.readouterr().out)["ranks"] == [1, 2, 3, 4, 8, 16, 32, 64, 128, 256, 512, 1024]
     assert main(["predict", "--measured", str(tmp_path / "host.json"), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["ranks"] == [1, 2, 4]  # no more than one host has cores
-
-
-@pytest.mark.slow
-def test_the_command_prints_the_report(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["predict", "--published"]) == 0
-    text = capsys.readouterr().out
-    for kind in ("bubble", "memory", "throughput"):
-        assert figures_table([each for each in compare_figures() if each.figure.kind == kind]) in text
-    assert len(text.splitlines()) > len(RESULTS)
 
 
 @pytest.mark.parametrize(

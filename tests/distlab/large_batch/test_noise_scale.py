@@ -35,7 +35,7 @@ def test_the_scale_is_the_ratio_of_the_averages() -> None:
     # The average of the ratios of single steps is off: there the denominator is noisy.
     ratios = [
         noise_scale.estimate(SMALL, SMALL * RANKS, ranks, [union]).batch
-        for ranks, union in zip(small, big, strict=True)
+        for ranks, union in zip(small[:4_000], big[:4_000], strict=True)
     ]
     assert np.mean(ratios) != pytest.approx(TRACE / SQUARED_MEAN, rel=0.05)
 

@@ -7,7 +7,7 @@ import pytest
 from distlab.quizzes.item import Item, Kind
 from distlab.quizzes.quiz import CHAPTERS, draw_item, templates
 
-SEEDS = range(60)
+SEEDS = range(40)
 
 
 def faults(item: Item) -> list[str]:

@@ -85,14 +85,6 @@ def test_a_backend_that_is_chosen_for_other_projects_reaches_no_program(backend:
     assert child_says(PRINT, KERAS_BACKEND=backend)["KERAS_BACKEND"] == expected
 
 
-@pytest.mark.slow
-def test_what_keras_is_told_for_other_projects_does_not_change_its_precision(tmp_path: Path) -> None:
-    (tmp_path / ".keras").mkdir()
-    (tmp_path / ".keras" / "keras.json").write_text('{"floatx": "float16", "backend": "torch"}')
-    code = "import json, distlab, tensorflow as tf; print(json.dumps(tf.keras.backend.floatx()))"
-    assert child_says(code, HOME=str(tmp_path), TF_USE_LEGACY_KERAS="1") == "float32"
-
-
 def test_starting_a_child_imports_nothing_that_takes_long() -> None:
     """The start-up file runs for each Python, pip and horovodrun included: it must stay light."""
     code = "import json, sys; print(json.dumps([name for name in sys.modules if name in ('tensorflow', 'numpy')]))"

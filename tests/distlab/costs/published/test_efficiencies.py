@@ -4,20 +4,16 @@ from dataclasses import replace
 
 import pytest
 
+from course_tools.__main__ import main
 from distlab.costs import Assumptions
-from distlab.costs.published.efficiencies import (
-    Comparison,
-    compare,
-    median_error,
-    where_it_is_off,
-)
+from distlab.costs.published import efficiencies
+from distlab.costs.published.efficiencies import Comparison, compare, median_error, where_it_is_off
 from distlab.costs.published.results import RESULTS
+from distlab.costs.published.split_figures import compare_figures, figures_table
 
 # Published below ResNet-101 on the same servers, which no network explains.
 STRANGE = ("inception_v3", "horovod-tcp40")
 SEEN = [result for result in RESULTS if not result.blind_test and (result.model, result.hardware) != STRANGE]
-
-
 pytestmark = pytest.mark.slow
 
 
@@ -62,3 +58,21 @@ def test_over_tcp_the_processors_copying_is_what_vgg16_lacks() -> None:
     free = replace(Assumptions(), tcp_core_bandwidth=1e15)
     assert all(abs(comparison.difference) < 2 for comparison in compare(results=vgg16))
     assert all(comparison.difference > 15 for comparison in compare(free, results=vgg16))
+
+
+def test_the_command_prints_the_report(
+    comparisons: list[Comparison], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With one changed assumption: all of them take a minute."""
+    again = efficiencies.compare
+
+    def compare_once(*some: Assumptions, **named: object) -> list[Comparison]:
+        return again(*some, **named) if some or named else comparisons
+
+    monkeypatch.setattr(efficiencies, "compare", compare_once)
+    monkeypatch.setattr(efficiencies, "VARIATIONS", {"variation": (0.0,)})
+    assert main(["predict", "--published"]) == 0
+    text = capsys.readouterr().out
+    assert efficiencies.table(comparisons) in text and efficiencies.summary(comparisons) in text
+    for kind in ("bubble", "memory", "throughput"):
+        assert figures_table([each for each in compare_figures() if each.figure.kind == kind]) in text
