@@ -59,7 +59,7 @@ def test_a_run_names_notebook_cell_and_error_and_keeps_what_the_others_gave(
 
     assert [name for name, outcome in outcomes.items() if outcome.status == runner.OK] == ["00_good", "04_leaves"]
     assert runner.summary(outcomes).splitlines() == [
-        "5 of 7 notebooks failed:",
+        "5 of 8 notebooks failed:",
         "FAILED 01_error, cell 3 (# the fault): ValueError: on purpose",
         "FAILED 02_endless, cell 2 (while True:): the cell ran longer than 8 s",
         "FAILED 03_dies, cell 2 (import os): nbclient.exceptions.DeadKernelError: Kernel died",
