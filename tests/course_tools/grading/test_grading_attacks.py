@@ -114,9 +114,9 @@ def test_an_attack_costs_its_own_exercise_alone_and_leaves_nothing(
 
 
 def test_the_grader_s_files_are_out_of_reach(graded: Grading, handed_in: Handin, root: Path) -> None:
-    places = [f"{root}/Makefile", f"{root}/labs", "/etc/shadow", "/var", "/work"]
-    text = f"import os\nassert any(map(os.path.exists, {places!r})), 'nothing there'\nsteps = 6"
-    assert "nothing there" in graded(handed_in(steps=text)).exercises[1].error
+    places = [f"{root}/Makefile", f"{root}/labs", "/etc/shadow", "/var"]
+    text = f"import os\nraise RuntimeError([place for place in {places!r} if os.path.exists(place)])"
+    assert "RuntimeError: []" in graded(handed_in(steps=text)).exercises[1].error
 
 
 def test_the_environment_and_the_files_are_those_of_the_lab(graded: Grading, handed_in: Handin) -> None:
