@@ -1,12 +1,15 @@
 """The program with which a chapter begins runs when it is copied out of the course, and needs nothing of it."""
 
 import re
+import shutil
 import sys
 from pathlib import Path
 
 import nbformat
 import pytest
 
+from distlab import launch
+from distlab.launch.job import free_addresses
 from distlab.runtime import processes
 from tests.conftest import NOTEBOOKS
 
@@ -36,8 +39,31 @@ def test_a_chapters_first_program_runs_alone_in_an_empty_folder(chapter: str, tm
     assert finished.status == 0, finished.output
 
 
+COPIES = {  # by chapter: the program and its arguments, as the only process
+    "07": ["minimal.py", "0", "localhost:PORT"],
+    "07, loop": ["loop.py", "saved", "0", "localhost:PORT"],
+    "08b": ["minimal.py"],
+    "09": ["minimal.py"],
+    "10": ["minimal.py"],
+    "11": ["minimal.py"],
+    "13": ["minimal.py", "saves"],
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("chapter", COPIES)
+def test_a_program_to_copy_runs_in_an_empty_folder(chapter: str, root: Path, tmp_path: Path) -> None:
+    name, *arguments = COPIES[chapter]
+    [program] = root.glob(f"notebooks/programs/{chapter.split(',')[0]}_*/{name}")
+    if "horovod" in program.read_text() and (reason := launch.horovod_problem()):
+        pytest.skip(reason)
+    shutil.copy(program, tmp_path)
+    arguments = [word.replace("PORT", free_addresses(1)[0].split(":")[1]) for word in arguments]
+    finished = processes.run([sys.executable, "-P", name, *arguments], SECONDS, cwd=tmp_path)
+    assert finished.status == 0, finished.output
+
+
 def test_the_programs_to_copy_are_short_and_need_nothing_of_the_course(root: Path) -> None:
-    """The notebooks run them."""
     programs = [*root.glob("notebooks/programs/*/minimal*.py"), root / "notebooks/programs/07_multi_worker/loop.py"]
     assert len(programs) >= 8
     for program in programs:
