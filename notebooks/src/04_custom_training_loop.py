@@ -12,7 +12,7 @@
 # **Goal.** Write a custom training loop, run it on one device, then on several, and show that both train the same
 # model, with a weight penalty and with a last batch that does not fill the replicas.
 #
-# **Time.** 40 minutes to read, under a minute to run.
+# **Time.** 45 minutes to read, under a minute to run.
 #
 # **Before this.** [02 single-device baseline](02_single_device_baseline.ipynb) and
 # [03 mirrored strategy](03_mirrored_strategy.ipynb)

@@ -487,7 +487,7 @@ print(f"last to be ready: rank 0 {late.count(0)} times, rank 1 {late.count(1)} t
 # Gradients whose boxes end together travel in one bucket, and Horovod's thread hears of others only between two
 # buckets. So the last gradient became ready after the bucket before had been negotiated, and before all ranks were
 # known to have it: two bounds of the exposed tail. If the upper one is near the expected time, perhaps nothing was
-# hidden.
+# hidden; if they are far apart, the timeline alone cannot say.
 #
 # A small bucket can take longer than the largest gradient: Horovod's threads wait for the core that also computes. So
 # even hidden communication costs computing time.
@@ -530,11 +530,11 @@ for row in whole.get(0, []):
 # %% [markdown] tags=["slide-takeaway"]
 # Most calls of `MPI_Allreduce` are of **8 bytes**: in each cycle of a millisecond Horovod's background thread asks
 # whether all ranks have the same tensors ready, and waits for the others. MPI needs microseconds for 8 bytes (section
-# 4's $\alpha$ is Horovod's), yet a call usually takes about a cycle. So nearly all of it is waiting: **time in MPI is
+# 4's $\alpha$ is Horovod's), yet a call takes most of a cycle. So nearly all of it is waiting: **time in MPI is
 # not time on the network**.
 #
 # In a table of Argonne's tutorial a rank spent 12.8 of 13.9 seconds in `MPI_Allreduce`, in 12,150 calls of 8 bytes:
-# again about a cycle each. The gradients are not in that table. They went through NCCL, and **an MPI profile does not
+# about a cycle each. The gradients are not in that table. They went through NCCL, and **an MPI profile does not
 # show NCCL calls**.
 
 # %% [markdown]
