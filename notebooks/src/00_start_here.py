@@ -307,8 +307,8 @@ Markdown(table)
 # The fastest link is more than a thousand times as fast as the slowest. On the fast ones, sending takes a small part of
 # those 120 ms; over Ethernet with 1 Gbit/s it takes several times as long. So the same program can scale well in one
 # machine room and not at all in another. Logical devices exchange data through memory: good for learning what is sent,
-# misleading for how long it takes. [Chapter 01](01_why_distribute.ipynb) computes with these links, chapters 06 and 11
-# measure some.
+# misleading for how long it takes. [Chapter 01](01_why_distribute.ipynb) computes with these links (an all-reduce sends
+# almost twice the array), chapters 06 and 11 measure some.
 
 # %% [markdown]
 # ## Logical devices
@@ -335,7 +335,8 @@ except RuntimeError as error:
 print("logical devices:", len(tf.config.list_logical_devices("CPU")))
 
 # %% [markdown] tags=["slide-takeaway"]
-# Too late: TensorFlow fixes its devices at the first operation. Restart the kernel and configure the devices before it.
+# Too late: TensorFlow fixes its devices when it first uses or lists them as logical devices. Restart the kernel and
+# configure them before that.
 # In the other chapters `devices.at_least(workers)` does this: it takes GPUs if there are enough, else it divides the
 # processor, and prints which.
 
@@ -388,7 +389,7 @@ quizzes.ask("00")
 #   rounding.
 # - `tf.keras` is legacy Keras here, since three tools of the course fail with `Model.fit` of Keras 3.
 # - Links differ in speed more than a thousandfold.
-# - One processor can act as several devices, if divided before TensorFlow's first operation.
+# - One processor can act as several devices, if divided before TensorFlow first uses it.
 #
 # **Next.** [01 why distribute](01_why_distribute.ipynb), and then [02 single-device
 # baseline](02_single_device_baseline.ipynb).

@@ -202,8 +202,8 @@ ratio = (6144 * 1200 + 3072 * 336) / (6144 * 24 * days)
 print(f"chip-hours of the whole run, published against computed: {ratio:.2f}")
 
 # %% [markdown] tags=["slide-text", "slide-predict"]
-# Both utilisations agree with the paper's. The whole run took about 50 % more chip-hours than this speed needs: they
-# include downtime and repeated steps, and the run began with smaller, slower batches.
+# Both utilisations agree with the paper's. The whole run took about 50 % more chip-hours than this speed needs: the
+# published hours include downtime and repeated steps, and the run began with smaller, slower batches.
 #
 # One NVIDIA A100 has a peak of 312 TFLOP/s for 16-bit numbers. For language models we assume 40 % of it. Convolutional
 # networks reach less: NVIDIA [published](https://github.com/NVIDIA/DeepLearningExamples) 2,470 images per second for
@@ -296,7 +296,8 @@ for model in ("GPT-3", "PaLM"):
 #
 # with $p$ shards $S_k$ of a batch of $B$ images. (The mean of the shards' means is the same only for equal shards.)
 #
-# It works for every model that fits into one device, and all devices run one program.
+# It works for every model that fits into one device, if each $\ell_i$ depends on image $i$ alone. (Batch normalisation
+# mixes the images of a shard: [chapter 10](10_large_batch_and_warmup.ipynb).)
 
 # %% [markdown] tags=["slide-picture"]
 # ## Model parallelism
@@ -350,17 +351,13 @@ for batch_size in (64, 4096):
 #
 # Divide a model yourself: ZeRO 1 shards the optimizer's state, ZeRO 2 also the gradients, and ZeRO 3 also the
 # parameters. On how few devices of 80 GB does GPT-3 fit?
-#
-# <details>
-# <summary>Answer</summary>
-#
-# 48 in this calculator, for example 3 pipeline stages and 16 replicas with ZeRO 3.
-# </details>
 
 # %%
 draw.calculator("memory")
 
 # %% [markdown]
+# Here on 48, for example with 3 pipeline stages and 16 replicas under ZeRO 3.
+#
 # ## Computing against communicating
 #
 # A step with a global batch of $B$ tokens computes $6 N B$ FLOPs, on $p$ devices with $F$ FLOP/s each. A ring
@@ -426,8 +423,8 @@ draw.show(
 # %% [markdown] tags=["slide-picture"]
 # ## Synchronous and asynchronous updates
 #
-# Synchronous: no worker continues before the all-reduce is done. All replicas have the same weights at all times, and
-# the run equals a serial one. The slowest worker, the **straggler**, sets the pace.
+# Synchronous: no worker continues before the all-reduce is done. All replicas start each step with equal weights,
+# and the run equals a serial one with the same global batch. The slowest worker, the **straggler**, sets the pace.
 #
 # ![Synchronous updates: all workers wait for the slowest](../figures/01_synchronous_updates.svg)
 

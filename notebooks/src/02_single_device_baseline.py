@@ -348,7 +348,8 @@ draw.show(figure, "One bar for each stage, with the images per second of the tab
 #   stays about the same.
 # - **cache** keeps what came before it, small decoded images. From the second epoch on nothing is read or decoded, as
 #   the first column shows without any clock.
-# - **noise per batch**: one call makes the noise of 32 images, which saves the cost of the calls.
+# - **noise per batch**: one call makes the noise of 32 images, which saves CPU time (last column), as there are fewer
+#   calls. The elapsed time also depends on when a core is free.
 
 # %% [markdown] tags=["slide-text"]
 # ### Prefetch: work while the device works
@@ -542,9 +543,9 @@ for batch in (32, 1024):
     print(f"16 steps per execution at batch {batch:,}: {together:.2f} times")
 
 # %% [markdown] tags=["slide-takeaway"]
-# The fixed cost per image shrinks with the batch, the cost $b$ stays. The curve flattens once $b \cdot B$ exceeds $a$.
-# Several steps per execution save most where the batch is small; with 512 images or more this epoch has at most 16
-# steps, so it is a single execution.
+# Per image the fixed cost shrinks with the batch and $b$ stays: the last column falls about as $a / B + b$. Several
+# steps per execution save most CPU time where the batch is small; with 512 images or more this epoch has at most 16
+# steps, a single execution. These epochs are so short that one disturbance bends the curve of elapsed time.
 #
 # What the two settings cost differs. **Several steps per execution change nothing in the result**: the same updates
 # happen in the same order, and only callbacks run less often. **A larger batch is another training run** with fewer

@@ -55,7 +55,7 @@ tf.config.experimental.enable_tensor_float_32_execution(False)  # else newer GPU
 # This is everything that a program needs to train on several devices; copy it into a file together with the parameters
 # above. (Outside the course's environment it runs with Keras 3; see the end of the chapter.) If there are fewer GPUs
 # than `workers`, it divides the processor into **logical devices**. TensorFlow treats each as a separate device, but
-# they share the cores. At least four are made, of which the first `workers` train.
+# they share the cores. At least four are made, for the experiments below; the first `workers` train.
 
 # %% tags=["program", "slide-code"]
 import tensorflow as tf
@@ -100,7 +100,7 @@ print(f"replicas on {kind} devices: {replicas}, test accuracy: {test_accuracy:.2
 # %% [markdown] tags=["slide-picture"]
 # ## What the strategy copies and divides
 #
-# A **replica** is one copy of the model on one device. A variable created inside the scope is a **mirrored variable**:
+# A **replica** is one copy of the model on one device. A weight created inside the scope is a **mirrored variable**:
 # one copy per device under one name. All copies start equal, and all apply the same summed gradient. This is
 # synchronous data parallelism inside one process.
 #
@@ -187,7 +187,7 @@ print(f"test accuracy:        {accuracy_lecture:.2f}")
 # Logits need `from_logits=True`, and a softmax the default. The opposite mistake usually does no harm: Keras finds the
 # softmax, takes its input and warns.
 #
-# The fix is one argument.
+# On one device the same program fails too. The fix is one argument.
 
 
 # %% tags=["varies"]
@@ -403,8 +403,8 @@ draw.show(draw.exchange(patterns, rows), text)
 # %% [markdown] tags=["slide-takeaway"]
 # Under `ReductionToOneDevice` everything passes through device 0: with $p$ devices it handles $2(p-1)$ messages, each
 # as large as the gradient, one after the other. `HierarchicalCopyAllReduce` sends as many messages in fewer steps,
-# since the groups work at the same time. For `NcclAllReduce` the graph shows none: the exchange happens inside one
-# operation, as a ring or as trees.
+# since the groups work at the same time. For `NcclAllReduce` the graph shows none: it has one operation per device, and
+# NCCL moves the data between them, as a ring or as trees.
 
 # %% [markdown]
 # **What the log says.** On two GPUs the lecture's program prints

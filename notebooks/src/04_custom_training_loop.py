@@ -268,8 +268,8 @@ print("input_signature: ", sizes_traced(input_signature=[tf.TensorSpec((None, 28
 # **Variables** are created in the strategy's scope: model, optimizer, metrics. Weights and optimizer state then have an
 # equal copy on every replica. A metric counts on each replica by itself, and reading it adds up the counts. The data
 # set is batched with the *global* batch size, and `experimental_distribute_dataset` cuts each batch into one part per
-# replica. A distributed batch is a `PerReplica` value: a bundle of tensors, one per device. So is what `strategy.run`
-# returns.
+# replica. The images of a distributed batch are a `PerReplica` value: a bundle of tensors, one per device. So are the
+# masks, and so is what `strategy.run` returns.
 #
 # What one replica does goes into a function, and `strategy.run` calls it on every replica. The cell shows each
 # difference from the step for one device: lines with `-` are gone, lines with `+` are new.
@@ -412,8 +412,8 @@ print(f"wrong against right divisor, largest difference: {difference:.1g}")
 # %% [markdown]
 # Adam would have hidden most of this factor ([chapter 00](00_start_here.ipynb)), which is why we compare under SGD.
 #
-# **Keras's loss objects** divide by the number of losses that they see, which in a replica is the per-replica batch
-# size. Under a strategy legacy Keras refuses this with a `ValueError`. Keras 3 silently divides the mean by the number
+# **Keras's loss objects** divide by the number of losses that they see, and a replica sees only its part of the
+# batch. Under a strategy legacy Keras refuses this with a `ValueError`. Keras 3 silently divides the mean by the number
 # of replicas: right for equal parts, and divided twice if your program divides too. With `reduction="none"` both leave
 # the division to you. `BinaryCrossentropy` still averages over the *last* axis: masks give one loss per *row* of
 # pixels, and these must be averaged too.
@@ -613,7 +613,7 @@ by_epoch = metrics.median_seconds(lambda: train_epoch(many))
 print(f"40 steps, a call each: {1000 * by_step:.0f} ms; in one call: {1000 * by_epoch:.0f} ms")
 
 # %% [markdown] tags=["slide-predict"]
-# Python's part of a step takes the same time for every model, so small steps gain most and large ones next to nothing.
+# Python's part of a step hardly grows with the computation, so small steps gain most and large ones next to nothing.
 # The price: between the steps of an epoch no Python code runs, so Python cannot print, save or stop there (`tf.print`
 # can print).
 #
@@ -683,7 +683,8 @@ quizzes.ask("04")
 # %% [markdown]
 # ## Recap
 #
-# - A step is forward, loss, gradient, apply. `tf.function` traces it once per shape, and a loop inside it is one graph.
+# - A step is forward, loss, gradient, apply. `tf.function` traces it once per shape; a loop over a data set inside it
+#   becomes part of the graph.
 # - Replicas need variables in the scope, a distributed data set, `strategy.run`.
 # - `apply_gradients` sums, so each replica divides by the *global* batch size.
 # - With the per-replica batch size the gradient is too large by the number of replicas, and the log can look right.

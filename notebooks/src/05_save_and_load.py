@@ -63,7 +63,7 @@ logging.basicConfig(stream=sys.stdout, format="%(levelname)s: %(message)s", forc
 #
 # The next two cells are a whole program; with the parameters above it also runs as a separate file. It trains on
 # several replicas, saves the model, loads it on one device, and trains both models to the end. The batch is divided
-# evenly, since Keras averages inside each replica first ([chapter 04](04_custom_training_loop.ipynb)).
+# evenly, since Keras averages inside each replica first ([chapter 03](03_mirrored_strategy.ipynb)).
 
 # %% tags=["program"]
 import tempfile
@@ -283,7 +283,7 @@ for name, (output, difference) in served.items():
 
 # %% [markdown] tags=["slide-predict"]
 # Three of the six run without Keras. All three hold the same graph, but their outputs have different names, so a client
-# must know which call wrote the folder.
+# should read the name from the signature, as this program does.
 #
 # **Predict.** A serving machine with several devices loads the export inside a mirrored strategy's scope. It then calls
 # the function inside the scope, after leaving it, and on each replica through `strategy.run`. Which calls work?
@@ -317,8 +317,9 @@ for place, scope in {"inside": one_more.scope, "after": contextlib.nullcontext}.
 # %% [markdown] tags=["slide-takeaway"]
 # Load inside the scope, and do not call the function directly there. Inside `scope()` the program is in *cross-replica
 # context*: it speaks for all replicas at once, and TensorFlow cannot tell whose copy of a variable to read, so it
-# passes a placeholder to the restored graph, which fails. `strategy.run` puts the call into *replica context*, inside
-# the scope or not: each replica reads its own copy and gets its own part of the batch.
+# passes a placeholder to the restored graph, which fails. After the scope a direct call reads one copy.
+# `strategy.run` puts the call into *replica context*, inside the scope or not: each replica reads its own copy and gets
+# its own part of the batch.
 #
 # ### Your own layers and models
 #
@@ -490,8 +491,8 @@ draw.show(
 # The warning above, about skipped variables, is the only hint, and only `load_weights` gives it. The 9 variables are
 # the step count and two averages for each of the four weight arrays; the new optimizer has only its step count. The
 # optimizer creates its variables at its first step; before that there is nothing to load into, and `load_weights` does
-# not wait. A checkpoint waits, and fills variables as they appear. It also keeps the learning rate, which is a variable
-# of the optimizer. For a Keras SavedModel, Keras silently makes a new optimizer with the saved settings, the current
+# not wait. A checkpoint waits, and fills variables as they appear. It also keeps the learning rate, a variable that is
+# not among these 9. For a Keras SavedModel, Keras silently makes a new optimizer with the saved settings, the current
 # learning rate included, but with empty averages and step count 0.
 #
 # Here is what came back. The last three rows were tried only with the four formats that Keras can train further:

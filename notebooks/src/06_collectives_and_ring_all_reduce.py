@@ -233,7 +233,7 @@ for size in (2, 4, 8, 16, 64):
 
 # %% tags=["slide-output"]
 async def wrong_ring(rank, array):
-    """A ring all-reduce with one wrong index."""
+    """A ring all-reduce whose second loop begins one chunk too early."""
     total = array.copy()
     chunks = np.array_split(total, rank.size)
     right, left = (rank.index + 1) % rank.size, (rank.index - 1) % rank.size
@@ -243,7 +243,7 @@ async def wrong_ring(rank, array):
         await rank.reduce(chunks[(rank.index - step - 1) % rank.size], received)
     for step in range(rank.size - 1):
         outgoing = chunks[(rank.index - step) % rank.size]  # wrong: + 1 is missing
-        unfinished = chunks[(rank.index - step - 1) % rank.size]
+        unfinished = chunks[(rank.index - step - 1) % rank.size]  # and here, too
         unfinished[:] = await rank.exchange(right, outgoing, left)
     return total
 
@@ -405,8 +405,8 @@ draw.show(draw.timeline(uneven), "Timeline: ranks 0, 1 and 3 wait until rank 2 h
 
 # %% [markdown] tags=["slide-takeaway"]
 # The ring is as slow as its slowest link, because that link carries a chunk in every step. Tree and halving-doubling
-# use it in some steps, the naive way in none. The straggler delays the step by exactly its extra time: the sum needs
-# its share, so no all-reduce can help.
+# use it in some steps; the naive way uses only links of rank 0. The straggler delays the step by its extra time: the
+# sum needs its share, so no all-reduce can help.
 #
 # A **hierarchical** all-reduce runs rings inside the hosts, where links are fast, and rings between hosts with a part
 # of the array each. Here 4 hosts have 4 ranks each. A link between hosts has a tenth of the bandwidth and more than
@@ -452,8 +452,8 @@ for per_bucket in (1, 2, 4, 8, 16, 48):
     print(f"{per_bucket:>2} per bucket: all-reduces {us(total):>8}, step ends at {us(end):>9}")
 
 # %% [markdown] tags=["slide-takeaway"]
-# Small buckets pay many latencies, and a large one is full only at the end. In between a step takes hardly longer than
-# its backward pass.
+# With 1 per bucket the latencies make the all-reduces outlast the backward pass (6,000 µs). From 2 on, only the last
+# bucket's all-reduce comes after it: the smaller, the better.
 #
 # **Question.** You pack 42 gradients into one bucket. What do you save in the all-reduces themselves?
 #
@@ -516,11 +516,11 @@ axes.legend()
 draw.show(figure, "Measured all-reduces by size as marks; as bands what α and β predict.")
 
 # %% [markdown] tags=["slide-takeaway"]
-# Two numbers describe five powers of ten roughly. The residuals have causes. **Protocols:** MPI copies short messages
-# through a buffer and asks before it sends long ones; each way has its own $\alpha$ and $\beta$, so sizes between the
-# two fits often deviate most. **Memory:** on one machine a message is a copy, and arrays that do not fit into the cache
-# are copied more slowly: hence the *range* of $\beta$. **Other programs** delay all ranks when they interrupt one. So a
-# fit holds only for the sizes that it has seen.
+# Two numbers describe five powers of ten roughly. **Protocols:** MPI copies short messages through a buffer (*eager*)
+# and asks before it sends long ones (*rendezvous*); each way has its own $\alpha$ and $\beta$. **Memory:** on one
+# machine a message is a copy, and arrays that fit into the cache are copied faster. So the sizes in the middle can be
+# faster than predicted, and $\beta$ is a *range*. **Other programs** delay all ranks when they interrupt one. So a fit
+# holds only for the sizes that it has seen.
 #
 # > **Open MPI's thresholds.** The library changes its algorithm with the size: with two ranks Open MPI 4.1 takes
 # > halving-doubling from 256 KiB on. To force one (4: ring):

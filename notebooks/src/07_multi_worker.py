@@ -86,8 +86,8 @@ for name, output in sorted(run.output.items()):
 print(f"{run.seconds:.0f} s in all, with the start of Python and TensorFlow in each worker")
 
 # %% [markdown] tags=["slide-picture", "slide-table"]
-# *Keras 3* cannot train under this strategy: its `fit` fails in the first step. Hence the line that selects
-# Keras 2.
+# With several workers the `fit` of *Keras 3* fails in its first step; only a custom loop works
+# ([08b](08b_keras_3.ipynb)). Hence the line that selects Keras 2.
 #
 # ## 2. TF_CONFIG
 #
@@ -442,8 +442,8 @@ print("loaded here, without any strategy:", model.count_params(), "parameters")
 # Why must a worker call save although its file is thrown away? `save_wrongly.py` tries what looks simpler:
 #
 # 1. **Everybody** writes a checkpoint to the same path.
-# 2. **Only the chief** reads a metric for its log. Each worker gave the metric the value 2.0. The others continue and
-#    sum 100 and then 3.
+# 2. **Only the chief** reads a metric for its log. Each worker gave the metric the value 2.0. The others continue, and
+#    each adds 100 to a sum, then 3 to another.
 # 3. **Only the chief** writes a `tf.train.Checkpoint` of model and SGD.
 # 4. **Only the chief** calls `model.save` after a `fit` with `metrics=["accuracy"]`.
 #
@@ -481,7 +481,7 @@ print("variables with a part in each worker:", wrong["combined on read"])
 # part. Saving reads them.
 #
 # If the others wait, the chief waits forever: a **deadlock**. If they continue, TensorFlow pairs the chief's collective
-# with whatever the others call next: in 2 the chief added 100 to its total and 3 to its count.
+# with whatever the others call next: with one other worker, 2 gives (2 + 100) / (1 + 3) = 25.5.
 
 # %% [markdown] tags=["slide-quiz"]
 # Where the shapes differ, TensorFlow raises `Shape mismatch in the collective instance`; where they are equal nobody
@@ -518,7 +518,7 @@ del os.environ["TF_CONFIG"]
 
 # %% [markdown]
 # TensorFlow creates its runtime at the *first operation*, and a worker's runtime must have a server that listens on the
-# address in TF_CONFIG. Any tensor, data set or model made earlier is an operation, so create the strategy first. In a
+# address in TF_CONFIG. Making a tensor, a data set or a model runs operations, so create the strategy first. In a
 # notebook, restart the kernel; even then it can be *one* worker at most.
 #
 # ## 9. Several workers equal one process

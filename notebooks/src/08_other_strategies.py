@@ -157,9 +157,9 @@ for strategy in (tf.distribute.OneDeviceStrategy(computing[0]), central):
 # ![Roles in a parameter-server cluster: a chief hands out steps to three workers; each worker reads the variables from
 # two parameter servers and writes gradients to both; beside it a TF_CONFIG](../figures/08_parameter_server_roles.svg)
 #
-# All processes run the same file and read their job from TF_CONFIG. Workers and servers only serve. `fit` needs
-# `steps_per_epoch`, since each worker repeats its data without an end. Its data are a `tf.data.Dataset` or, as here, a
-# `DatasetCreator`, whose function each worker calls once: here for *all* digits, in its own order.
+# All processes run the same file and read their job from TF_CONFIG. Workers and servers only serve. Here `fit` always
+# needs `steps_per_epoch`, and each worker repeats its data without an end. The data are a `tf.data.Dataset` or, as
+# here, a `DatasetCreator`, whose function each worker calls once: for *all* digits, in its own order.
 
 # %% tags=["slide-code"]
 programs.show(PROGRAMS / "minimal.py")
@@ -247,8 +247,8 @@ print("\n".join(lines))
 # %% [markdown] tags=["slide-takeaway"]
 # **Over all gradients the mean is the number of other workers**, $w - 1$, whatever the speeds (rows *all*). While
 # worker A computes one gradient after the other, every update of worker B falls into exactly one of A's gradients and
-# makes it staler by one. The mean is a little lower, because the first gradients come before most updates, and because
-# a worker that pauses catches nothing meanwhile.
+# makes it staler by one. The mean is a little lower, because the first updates have few before them, and because a
+# worker that pauses catches nothing meanwhile.
 #
 # A slow worker changes *who* is stale. If it needs $k$ times as long, it catches about $k$ updates of each other
 # worker.
@@ -268,7 +268,7 @@ slow = 1 + 0.15 * rate / team
 print(f"So the slow worker takes {slow:.1f} times as long as another, not {0.2 / 0.05:.0f}.")
 
 # %% [markdown]
-# The rest of the time goes into the gradient itself, into the chief, which wakes up for each one, and into the messages
+# What is not sleep goes into the gradient itself, into the chief, which wakes up for each one, and into the messages
 # between servers and workers. With *equal* workers you get nothing in return.
 #
 # ### Where the variables are
@@ -410,7 +410,7 @@ draw.show(figure, text + "by the slow factor.")
 # %% [markdown] tags=["slide-takeaway"]
 # If $w$ workers need $t_1, \dots, t_w$ seconds per gradient, synchronous training applies $w / \max t_i$ gradients per
 # second: it has the pace of the slowest. Asynchronous rates add up: $\sum 1 / t_i$. With one slow worker of eight the
-# ratio is $(7k + 1)/8$, as in the first line.
+# ratio is $(7k + 1)/8$. The first line comes close: the run is short.
 #
 # On the slow network the *synchronous* way wins until one worker is two to three times slower. All eight gradients and
 # all eight answers pass one server's port, while the ring spreads them over all links. More servers help. This model is
@@ -515,7 +515,7 @@ for backups in range(4):
 # > third line raises `NotFoundError`.
 #
 # > **Box: two older names.** **Estimators** (2017 to 2023) were TensorFlow 1's training API, with TF_CONFIG and
-# > parameter servers below; `Model.fit` with a strategy replaced them. **Mesh TensorFlow** (2018) was a language for
+# > parameter servers inside; `Model.fit` with a strategy replaced them. **Mesh TensorFlow** (2018) was a language for
 # > model parallelism: devices form a mesh, and a layout says which dimension of a tensor is divided along which axis.
 # > The idea lives on in DTensor ([chapter 12](12_model_parallelism.ipynb)) and in JAX's shardings.
 
@@ -534,7 +534,7 @@ quizzes.ask("08")
 # - Parameter servers hold the variables, workers compute, the chief hands out steps; `fit` takes `steps_per_epoch`.
 # - The mean staleness is the number of other workers, at most; staleness limits the learning rate.
 # - A lost worker's steps are done by others; a lost server ends the job.
-# - Synchronous training has the slowest pace; asynchronous rates add up.
+# - Synchronous training has the pace of its slowest worker; asynchronous rates add up.
 # - Today: synchronous, also on pre-emptible machines.
 #
 # **Next.** [Lab 08](../labs/08_other_strategies/lab.ipynb), [08b Keras 3](08b_keras_3.ipynb), [09

@@ -84,7 +84,7 @@ Markdown(strategy_support.markdown(strategy_support.read(PROGRAMS / "support_tab
 # - **`MultiWorkerMirroredStrategy`, `fit`.** Where TensorFlow expects a tensor, it gets a `PerReplica` object with one
 #   value per replica, and cannot convert it. With *one* worker `fit` works, so test with two.
 # - **`ParameterServerStrategy`.** `fit` fails, and in a loop the optimizer's counter loses updates: take legacy Keras,
-#   or no schedules and no Adam.
+#   or a loop without schedules and Adam.
 # - **Horovod.** Its optimizer fails; [chapter 09](09_horovod.ipynb) has another.
 #
 # `MirroredStrategy` works here, on CPU devices. On several GPUs, users report that Keras 3.5 with XLA hangs
@@ -96,8 +96,8 @@ Markdown(strategy_support.markdown(strategy_support.read(PROGRAMS / "support_tab
 #
 # The loop divides each loss by the *global* batch size. So the *sum* of the workers' gradients is the gradient of the
 # batch's mean loss, and `apply` forms this sum. You might add your own all-reduce before it: out of habit, if you come
-# from Horovod, or to clip the whole gradient (`global_clipnorm` clips each worker's own). Legacy Keras can then leave
-# out its own (`skip_gradients_aggregation=True`); Keras 3 cannot.
+# from Horovod, or to clip the whole gradient (Keras 3's `global_clipnorm` clips each worker's own). Legacy Keras can
+# then leave out its own (`skip_gradients_aggregation=True`); Keras 3 cannot.
 #
 # `keras_3.py` trains with SGD and with Adam. Each time `apply` gets the gradients in three ways: as they are, added up
 # before (`SUM`), averaged before (`MEAN`).
@@ -184,7 +184,7 @@ for epsilon in (1e-7, 1e-16):
 # [guide](https://keras.io/guides/distribution/) names JAX and PyTorch as backends.
 #
 # ```python
-# mesh = keras.distribution.DeviceMesh((1, 4), ("batch", "model"), devices)  # 1 × 4 devices
+# mesh = keras.distribution.DeviceMesh((1, 4), ("batch", "model"), devices)  # 4 names of list_devices()
 # layouts = keras.distribution.LayoutMap(mesh)
 # layouts[".*hidden/kernel"] = (None, "model")  # its columns are divided along the mesh's axis "model"
 # keras.distribution.set_distribution(keras.distribution.ModelParallel(layout_map=layouts))
@@ -223,7 +223,7 @@ print(f"JAX: recorded on {recorded['measured']} with {versions}")
 #
 # | you have | take |
 # |---|---|
-# | one machine | either Keras with `MirroredStrategy`; on GPUs pass `jit_compile=False` to Keras 3 |
+# | one machine | either Keras with `MirroredStrategy`; on several GPUs `compile(…, jit_compile=False)` in Keras 3 |
 # | several machines, TensorFlow, `fit` | legacy Keras |
 # | several machines, TensorFlow, a loop | Keras 3 with the loop of section 1 |
 # | Horovod | legacy Keras, or Keras 3 with the optimizer of [09](09_horovod.ipynb) |

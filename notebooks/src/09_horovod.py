@@ -12,7 +12,7 @@
 # **Goal.** Turn a serial program into a Horovod program in eight steps, prove that it trains the same model, and
 # notice which step somebody has forgotten.
 #
-# **Time.** 35 minutes to read, about a minute to run.
+# **Time.** 40 minutes to read, about a minute to run.
 #
 # **Before this.** [04 custom training loop](04_custom_training_loop.ipynb),
 # [06 collectives](06_collectives_and_ring_all_reduce.ipynb) and [07 multi-worker](07_multi_worker.ipynb).
@@ -89,7 +89,7 @@ print("in the folder:", *sorted(path.name for path in copy.parent.iterdir()))
 
 # %% [markdown]
 # Half of the steps, since each step takes 32 images *per rank*. The losses differ, because each rank prints that of its
-# own last batch; the weights are equal, as section 11 proves.
+# own last batch; the weights are equal, as section 11 proves for three others.
 #
 # > **Horovod in 2026.** The last release, 0.28.1, is from June 2023: start a new project with `tf.distribute` or
 # > PyTorch. But many programs on clusters use Horovod, and its ideas live on: the ring, tensor fusion, one process per
@@ -294,7 +294,7 @@ flags = "-bind-to none -map-by slot -mca pml ob1 -mca btl ^openib"
 # Without the course's own settings of Open MPI, which already say bind-to none.
 plain = {name: text for name, text in os.environ.items() if not name.startswith("OMPI_MCA")}
 for options in ("", flags):
-    print("$ mpirun -np 2", *options.split(), "python cores.py")
+    print("$ mpirun -np 2 --oversubscribe", *options.split(), "python cores.py")
     command = ["mpirun", "-np", "2", "--oversubscribe", *options.split(), sys.executable]
     program = PROGRAMS / "cores.py"
     run = subprocess.run([*command, program], env=plain, capture_output=True, text=True)
@@ -356,8 +356,9 @@ draw_seen(cases, 64, "samples 0 to 63 of the data", text)
 # %% [markdown] tags=["slide-text", "slide-predict"]
 # ## 8. When a step is forgotten
 #
-# Six of the eight steps usually raise no error when they are forgotten. `forgotten_steps.py` forgets each in turn: it
-# replaces the function of `train_tape.py` by that of the serial program. Then it asks each run the same questions.
+# Six of the eight steps can be forgotten without an error; of these only step 6, the checkpoint, may raise one.
+# `forgotten_steps.py` forgets each in turn: it replaces the function of `train_tape.py` by that of the serial program.
+# Then it asks each run the same questions.
 #
 # **Predict.** In which of the six cases do the ranks end with different weights? In which does the loss look best?
 
@@ -406,9 +407,9 @@ draw.show(figure, text)
 # is too large; they drift apart. In both, the loss only looks like that of a slower training; the other columns show
 # the mistake.
 #
-# **Not sharded**: all weights agree, but each step has only 32 different samples, the same on every rank. **Steps per
-# epoch not divided**: the loss even looks *better*, since the "epoch" went through the data once per rank. **Rate not
-# scaled**: a correct, slower training.
+# **Not sharded**: all weights agree, but all ranks take the same 32 samples, so the last loss is of one batch only.
+# **Steps per epoch not divided**: the loss even looks *better*, since the "epoch" went through the data once per rank.
+# **Rate not scaled**: a correct, slower training.
 #
 # **Checkpoint on all ranks**: writers to one path disturb each other. Below they write to one path twenty times; what
 # fails depends on timing.
@@ -434,13 +435,13 @@ draw_seen(cases, 32 * team, "the different samples of the first step", text)
 # | scale the rate | the loss falls more slowly | print the optimizer's rate |
 # | wrap the tape | ranks drift apart | compare the change of the weights after one step |
 # | broadcast | ranks start apart | compare the weights before the first step |
-# | checkpoint on rank 0 | failing or mixed files | a folder for each rank |
+# | checkpoint on rank 0 | failing or mixed files | give each rank a folder: who writes? |
 # | shard | as if the batch were smaller | compare the ranks' first batches |
 # | steps per epoch | epochs too long, loss too good | count samples per epoch |
 #
 # ## 9. The same with Keras
 #
-# `train_serial_keras.py` uses `Model.fit`. Steps 1, 2, 7 and 8 are the same. `DistributedOptimizer` replaces the
+# `train_serial_keras.py` uses `Model.fit`. Steps 1, 2, 3, 7 and 8 are the same. `DistributedOptimizer` replaces the
 # wrapped tape (step 4), and rank 0 alone gets the checkpoint callback (step 6). Here `hvd` is
 # `horovod.tensorflow.keras`.
 
@@ -594,7 +595,7 @@ quizzes.ask("09")
 # ## Recap
 #
 # - One process per device: Python and the input pipeline grow with the devices.
-# - Eight steps turn a serial program into a Horovod program. Six can be forgotten, usually without an error.
+# - Eight steps turn a serial program into a Horovod program. Six can be forgotten without an error.
 # - A collective that one rank skips hangs the job; the warning names rank and call.
 # - Give mpirun `-bind-to none`, or each rank may get one core.
 # - In Keras, broadcast before `fit`. Keras 3 needs an optimizer that averages in `apply`.

@@ -12,7 +12,7 @@
 # **Goal.** Know what changes when ranks are added: how long a larger batch saves steps, which learning rate it needs,
 # how to start such a training, and how the gradients show its limit.
 #
-# **Time.** 35 minutes to read, about a minute to run.
+# **Time.** 40 minutes to read, about a minute to run.
 #
 # **Before this.** [09 Horovod](09_horovod.ipynb) for ranks and the all-reduce of gradients;
 # [02 single-device baseline](02_single_device_baseline.ipynb) for batches and steps.
@@ -218,7 +218,7 @@ for name, of_batches in best.items():
 # %% [markdown] tags=["slide-takeaway", "slide-formula"]
 # **The linear rule ends before the bend of the steps, the square-root rule after it.** The bars are rates that need at
 # most 15 % more steps than the best; a rule *ends* at the first batch at which it leaves them. For SGD, McCandlish and
-# others derive for the rate the same curve as for the steps, the solid line:
+# others derive a rate that is inversely proportional to the steps, the solid line:
 #
 # $$\eta(B) = \frac{\eta_{\max}}{1 + B_{\mathrm{crit}} / B}$$
 #
@@ -286,8 +286,8 @@ for name, run in runs.items():
 # %% [markdown] tags=["slide-takeaway"]
 # Without warm-up the run usually ends at chance.
 #
-# **Do eight ranks equal one process?** Before the runs the ranks took 20 steps of plain SGD. Here they are in one
-# process:
+# **Do eight ranks equal one process?** Before the runs the ranks took 20 steps of plain SGD. Here one process takes
+# the same steps:
 
 # %%
 sgd = tf.keras.optimizers.SGD()
@@ -319,7 +319,7 @@ draw.show(*pictures.seeds({dataset: curves, "MNIST": mnist}))
 # %% [markdown]
 # Why does a failed training never recover? Adam's first steps have about the length of the learning rate in *every*
 # weight whose gradient is not zero. Steps of 0.08, larger than most first weights, push units of a ReLU layer below
-# zero for all images. The gradient of such a **dead unit** is zero from then on. Count them after two epochs:
+# zero for all images. The gradient of such a **dead unit** is zero, so it stops learning. Count them after two epochs:
 
 # %% tags=["varies"]
 hidden = tf.keras.Model(cnn.model.inputs, cnn.model.layers[-2].output)
@@ -426,9 +426,9 @@ for name, (error, deviation) in goyal.items():
 print(f"(small batch here: {len(small['accuracy'])} epochs, the others {run_epochs})")
 
 # %% [markdown] tags=["slide-takeaway"]
-# As there, gradual warm-up repairs what no warm-up breaks. Their worst line is *base*, ours usually *none*. Five and
-# three seeds are too few to rank our two warm-ups. If the scaled rate gains little, our batch is far above the bend,
-# where the best rate hardly grows. So **tune the rate for your optimizer and data**.
+# As there, gradual warm-up repairs what no warm-up breaks. *Base* does not repeat: it is their worst line, ours is
+# usually *none*. Five and three seeds are too few to rank our two warm-ups. If the scaled rate gains little, our batch
+# is far above the bend, where the best rate hardly grows. So **tune the rate for your optimizer and data**.
 #
 # **Does a large batch generalise worse?** Keskar and others (2017) found a lower test accuracy at the same training
 # loss, the *generalisation gap*. Shallue and others (2019) tuned many networks at many batch sizes and found no
@@ -512,9 +512,9 @@ print(f"bend of section 2, for a loss of 0.3 on digits: {tradeoff.critical_batch
 # %% [markdown] tags=["slide-takeaway"]
 # One training of a hundred steps estimates what took section 2 hundreds of trainings. Expect the order of magnitude:
 # the theory leaves out the curvature, and both numbers depend on the loss at which one stops. Usually the gradient
-# shrinks faster than its noise, so the useful batch **grows** during a training, and a batch ramp-up follows it. In the
-# paper MNIST has a noise scale of about 900 and a critical batch size of about 200, both averaged over a training to a
-# lower loss.
+# shrinks faster than its noise, so the useful batch **grows** during a training, and a batch ramp-up follows it.
+# McCandlish and others give about 900 as MNIST's noise scale and about 200 as its critical batch size, both averaged
+# over a training to a lower loss.
 #
 # So the plan for more ranks: measure the noise scale, try a few batch sizes around it, and beyond the bend spend
 # devices on something else, such as model parallelism ([chapter 12](12_model_parallelism.ipynb)).
@@ -530,7 +530,7 @@ print(f"bend of section 2, for a loss of 0.3 on digits: {tradeoff.critical_batch
 # <summary>Answer</summary>
 #
 # 1. The estimate is a difference of two noisy means; only its expectation cannot be negative.
-# 2. No: |G|² and tr Σ are unbiased for any two sizes.
+# 2. No: both estimates are unbiased for any two sizes.
 # 3. **Right.** Their difference drowns in noise. Average over more steps.
 # </details>
 

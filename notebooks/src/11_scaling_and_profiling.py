@@ -210,9 +210,9 @@ for way in ways:
 # rank halves the steps, but takes nothing off the saving of rank 0, so the speed-up falls. **A checkpoint by rank 0 in
 # every epoch is Amdahl's serial part.**
 #
-# The cure, *measured again*: with a quarter of the saving the speed-up rises again. Saving in the background, or each
-# rank its part, helps too ([chapter 13](13_fault_tolerance.ipynb)). The slider shows what a small serial part costs a
-# large job:
+# The cure, *measured again*: with a quarter of the saving the speed-up rises again. (Above the plain one is noise; why
+# that is below 2: section 4.) Saving in the background, or each rank its part, helps too ([chapter
+# 13](13_fault_tolerance.ipynb)). The slider shows what a small serial part costs a large job:
 
 # %%
 draw.calculator("amdahl")
@@ -239,7 +239,7 @@ draw.calculator("amdahl")
 # - **Weak scaling:** the work of each rank is fixed, so the batch grows with $p$. Ideal: $T_p = T_1$.
 #
 # `scaling.py` times this step, with 64 images per rank (weak) and 64 in all (strong). Its network has two dense layers
-# of 1,024 units: many weights and little work, so the all-reduce cannot hide. The program gives each rank one core and
+# of 1,024 units: many weights and little work, so little hides the all-reduce. The program gives each rank one core and
 # one thread.
 
 # %%
@@ -248,7 +248,7 @@ programs.show(PROGRAMS / "scaling.py", "train")
 # %% [markdown] tags=["slide-predict"]
 # We predict first. *Computing:* one rank takes $T_1$ for 64 images, and where ranks share a core, their times add up.
 # *All-reduce:* `costs.fit` gives $\alpha$ and $\beta$ from Horovod's all-reduces of 1 KiB to 16 MiB on two ranks; the
-# ring takes $2(p-1)\alpha + 2\frac{p-1}{p}n\beta$. Nothing overlaps.
+# ring takes $2(p-1)\alpha + 2\frac{p-1}{p}n\beta$. Overlap is ignored.
 #
 # **Predict.** Two ranks on two cores. Which has the better efficiency, weak or strong scaling?
 
@@ -329,8 +329,8 @@ for network, blocks in measured[2]["turns"].items():
 # ## 5. When does communication hide?
 #
 # A device does $C$ operations per second, and a link moves $W$ bytes per second. For each scheme compare the time of
-# the communication with the time of the computing that can hide it. A weight takes 4 operations per token in the
-# backward pass, 2 for its own gradient and 2 for its input's.
+# the communication with the time of the computing that can hide it. Per token a weight takes 2 operations forward,
+# which hide FSDP's all-gather, and 4 backward.
 #
 # Take A100 GPUs ($C$ = 312 TFLOP/s) with 300 GB/s inside a host, and 200 GB/s from each host of 8 GPUs to the others.
 # (Gradients are first summed inside a host, so they use all 200 GB/s; the activations of one GPU get an eighth.) The
@@ -405,7 +405,7 @@ worst = ranked[0].published.hardware
 misses = [ranked[0], next(row for row in ranked if row.published.hardware != worst)]
 print(costs.efficiencies.table(comparisons[:4] + misses))
 within = sum(row.is_within for row in comparisons)
-print(f"\n{within} of {len(comparisons)} published results are within 5 points. The misses:")
+print(f"\n{within} of {len(comparisons)} published results are within 5 points. Two misses:")
 for row in misses:
     print(textwrap.fill(f"{row.name}: {row.published.reason}", 95))
 
@@ -486,11 +486,11 @@ print(f"last to be ready: rank 0 {late.count(0)} times, rank 1 {late.count(1)} t
 # %% [markdown] tags=["slide-takeaway"]
 # Gradients whose boxes end together travel in one bucket, and Horovod's thread hears of others only between two
 # buckets. So the last gradient became ready after the bucket before had been negotiated, and before all ranks were
-# known to have it: two bounds of the exposed tail. If the upper one is near the expected time, perhaps nothing was
-# hidden; if they are far apart, the timeline alone cannot say.
+# known to have it: two bounds of the exposed tail. If even the upper bound is well below the expected time, part was
+# hidden; if the bounds are far apart, the timeline alone cannot say.
 #
-# A small bucket can take longer than the largest gradient: Horovod's threads wait for the core that also computes. So
-# even hidden communication costs computing time.
+# Long **queueing**, or a slow small bucket: Horovod's threads wait for the core that also computes. So even hidden
+# communication costs computing time.
 #
 # Long **negotiating** is waiting: for the backward pass, for a slower rank, or for Horovod's thread while a bucket
 # travels. A rank that is nearly always the last is a straggler ([chapter 13](13_fault_tolerance.ipynb)).

@@ -330,7 +330,7 @@ for message in (0.0, 0.01, 0.1):
     print()
 
 # %% [markdown] tags=["slide-predict"]
-# At a hundredth of a forward pass, about what [chapter 11](11_scaling_and_profiling.ipynb) has between hosts,
+# At a hundredth of a forward pass (between hosts, [chapter 11](11_scaling_and_profiling.ipynb), section 5)
 # interleaving pays. At a tenth the messages cancel the gain of two chunks, and four are slower than plain 1F1B.
 #
 # **Question.** Four stages. What do eight micro-batches instead of four do to the time?
@@ -566,14 +566,14 @@ print(f"into each server {traffic / 1e9:,.0f} GB in {slowest:.0f} s")
 print(f"its links need {traffic * cluster.between.seconds_per_byte:.1f} s for them")
 
 # %% [markdown] tags=["slide-takeaway"]
-# Little from 384 to 768 GPUs, nothing from 768 to 1,536. With 384 GPUs computing takes nearly as long (compare the
-# split), and hides most of the traffic. From 768 on a step takes the same time: that is a **fixed cost**, not
+# Little from 384 to 768 GPUs, nothing from 768 to 1,536. With 384 GPUs computing takes nearly the whole step (compare
+# the split), and hides most of the traffic. From 768 on a step takes the same time: that is a **fixed cost**, not
 # congestion that grows. Each GPU has one micro-batch, for which every server receives all parameters twice and the
-# gradients once, however many servers there are. We do not know what limited its links, so we predict no time with ZeRO
-# 3.
+# gradients once, however many servers there are. The links alone need far less time (last line). We do not know what
+# took the rest, so we predict no time with ZeRO 3.
 #
 # Now the formula chooses: 512 GPUs, 1,024 sequences per step, splits by powers of two. ZeRO 2 is tried only without a
-# pipeline, whose micro-batches would each need a reduce-scatter.
+# pipeline: with one, each micro-batch would need a reduce-scatter.
 
 
 # %%
@@ -656,7 +656,7 @@ quizzes.ask("12")
 # - Columns, then rows: for two layers one all-reduce forward and one backward; no weight is sent.
 # - A pipeline's bubble is (p − 1)/(vm + p − 1); 1F1B has GPipe's bubble and less memory.
 # - Recomputation costs a third more work.
-# - ZeRO 1 and 2 save memory without sending more; ZeRO 3 sends 50 % more.
+# - ZeRO 1 saves memory without sending more (2 with one micro-batch); 3 sends 50 % more.
 # - Tensor inside a server, pipeline between servers, data with the rest.
 #
 # **Next.** [Lab 12](../labs/12_model_parallelism/lab.ipynb), [13 fault tolerance](13_fault_tolerance.ipynb).
@@ -668,8 +668,8 @@ quizzes.ask("12")
 # - Tensors and sequences: [Shoeybi et al. (2019)](https://arxiv.org/abs/1909.08053),
 #   [Korthikanti et al. (2022)](https://arxiv.org/abs/2205.05198),
 #   [Liu et al. (2023)](https://arxiv.org/abs/2310.01889), [Jacobs et al. (2023)](https://arxiv.org/abs/2309.14509).
-# - States: [Rajbhandari et al. (2020)](https://arxiv.org/abs/1910.02054),
-#   [Ren et al. (2021)](https://arxiv.org/abs/2101.06840), [Rajbhandari et al. (2021)](https://arxiv.org/abs/2104.07857).
+# - States: [Rajbhandari et al. (2020)](https://arxiv.org/abs/1910.02054), [Ren et al.
+#   (2021)](https://arxiv.org/abs/2101.06840), [Rajbhandari et al. (2021)](https://arxiv.org/abs/2104.07857).
 # - Models and experts: [Chowdhery et al. (2022)](https://arxiv.org/abs/2204.02311),
 #   [Lepikhin et al. (2020)](https://arxiv.org/abs/2006.16668), [Fedus et al. (2021)](https://arxiv.org/abs/2101.03961).
 # - [*DTensor concepts*](https://www.tensorflow.org/guide/dtensor_overview) of TensorFlow,

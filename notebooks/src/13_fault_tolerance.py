@@ -184,8 +184,8 @@ programs.show(PROGRAMS / "train.py", "resume")
 # distlab launch --workers 2 train.py -- --backup saves --kill-worker 1 --kill-at-step 13
 # ```
 #
-# Worker 0 waits for a gradient that never comes. A worker cannot join a running cluster again, so **the whole job is
-# started again**, as by `torchrun --max-restarts=3`.
+# Worker 0 waits for a gradient that never comes, until TensorFlow or the launcher notices. A worker cannot join a
+# running cluster again, so **the whole job is started again**, as by `torchrun --max-restarts=3`.
 #
 # **Predict.** A save every 5 steps; worker 1 dies after step 13 (after 8 with `epochs=1`). How many steps must be done
 # twice?
@@ -258,7 +258,7 @@ compare("killed", resumed)
 #
 # | Diagnosis card | a worker is killed |
 # |---|---|
-# | **Sign** | exit code −9 (137 in a shell); the others hang in a collective until someone ends them |
+# | **Sign** | exit code −9 (137 in a shell); the others get `UnavailableError`, "Connection reset by peer", or hang |
 # | **Confirm** | which process is gone, by which signal: launcher, `sacct`, `dmesg` ("Out of memory") |
 # | **Cause** | memory, a GPU, a machine or its power, a colleague's `kill` |
 # | **Recovery** | start the whole job again from the newest whole checkpoint |
@@ -392,7 +392,8 @@ except launch.WorkerMissing as error:
 #     sh -c 'pgrep -u $USER python | xargs -n 1 py-spy dump --pid'
 # ```
 #
-# Usual causes: a collective under `if rank == 0`, one step more on one rank, an exception on one rank only.
+# (Where py-spy gets "Permission denied", use `faulthandler`.) Usual causes: a collective under `if rank == 0`, one step
+# more on one rank, an exception on one rank only.
 #
 # A loss that jumps and stays high is no hang: PaLM's team went back 100 steps and skipped 200 to 500 batches (Chowdhery
 # et al., 2022).
@@ -598,8 +599,8 @@ compare("notice", finished)
 # %% [markdown] tags=["slide-takeaway"]
 # All workers saved at the step after the notice, and no step was done twice.
 #
-# **A chain of jobs** needs no right to requeue. Ten short jobs run one at a time (`%1`), each resumes where the last
-# one has saved, and what is left over ends at once:
+# **A chain of jobs** needs no right to requeue. Ten short jobs run one at a time (`%1`), and each resumes where the
+# last one has saved. When all steps are done, the remaining jobs end at once:
 #
 # ```bash
 # #SBATCH --array=1-10%1 --time=04:00:00 --signal=USR1@120

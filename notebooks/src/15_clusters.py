@@ -191,7 +191,7 @@ programs.show(PROGRAMS / "slurm" / "gpus_horovod.sbatch")
 
 # %% [markdown] tags=["slide-predict"]
 # We run it with the tiny `hello.py`, as you should with any new script. Its first step shows in seconds who is where.
-# (The nodes here only tell Slurm that they have GPUs.)
+# (The nodes here only tell Slurm that they have GPUs. This cluster keeps no accounts, so `sacctmgr` and `sacct` fail.)
 #
 # **Predict.** CUDA_VISIBLE_DEVICES tells a task its GPUs. Do the 16 tasks get one each, or eight each?
 
@@ -341,9 +341,9 @@ for count in (1, 2, 3):
 # ## 5. A node dies
 #
 # Two longer jobs train with `train.py` of [chapter 13](13_fault_tolerance.ipynb): two workers that save every 5 steps
-# and resume from the newest whole checkpoint. If a node fails, Slurm queues the job again, also where the site has
-# switched that off: `--requeue`. `--signal=USR1@87` sends SIGUSR1 to the workers 87 seconds before the time limit, or
-# up to a minute earlier: *short* has only 120.
+# and resume from the newest whole checkpoint. With `--requeue` Slurm queues the job again if a node fails, whatever the
+# site's default is. `--signal=USR1@87` sends SIGUSR1 to the workers 87 seconds before the time limit, or up to a minute
+# earlier: *short* has only 120.
 #
 # If `train.py` has saved and is not done, it ends with status 85, and the script requeues the job.
 # `--kill-on-bad-exit=0` keeps the first worker that ends from taking the other one with it; `--wait=60` gives that one
@@ -394,8 +394,8 @@ login.run("squeue --format='%.6i %.12j %.10T %.6D %R'; sinfo --format='%t %N'")
 
 # %% [markdown] tags=["slide-takeaway"]
 # **The node is down, and the job is back in the queue, though nobody submitted it again.** Slurm has ended the worker
-# on node1, too. The reason `BeginTime` means that Slurm waits, here about two minutes, until
-# nothing of the first attempt can be left.
+# on node1, too. The reason `BeginTime` means that Slurm waits until nothing of the first attempt can be left: here ten
+# seconds, by default two minutes (`cred_expire`).
 #
 # The administrator switches node2 on. The same training also runs undisturbed on one node,
 # for comparison.
@@ -463,9 +463,9 @@ for name in ("dying", "short"):
 # ## 7. Optional: an array measures a slow network
 #
 # An **array** is one script, submitted once, that runs as several jobs. `#SBATCH --array=1-3%1` in `array.sbatch` means
-# tasks 1, 2 and 3, one at a time. Each knows its number and trains on that many nodes: `array.sbatch`
-# ends with `srun --nodes=$SLURM_ARRAY_TASK_ID … python "$@"`. If
-# one fails, submit only that one again: `sbatch --array=2`.
+# tasks 1, 2 and 3, one at a time. All have the same options, so each holds three nodes here. Each knows its number and
+# trains on that many: `array.sbatch` ends with `srun --nodes=$SLURM_ARRAY_TASK_ID … python "$@"`. If one
+# fails, submit only that one again: `sbatch --array=2`.
 #
 # `slow_network.py` trains twenty small layers with Horovod, and every node has a batch of the same size (*weak
 # scaling*). The links now let 100 Mbit/s through and add 2 ms each. A message crosses two of them, so $\alpha$ is 4 ms.

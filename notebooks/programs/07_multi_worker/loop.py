@@ -11,7 +11,7 @@ import os
 import sys
 import tempfile
 
-os.environ["TF_USE_LEGACY_KERAS"] = "1"  # the strategy needs Keras 2: pip install tf-keras
+os.environ["TF_USE_LEGACY_KERAS"] = "1"  # as in minimal.py: pip install tf-keras
 if len(sys.argv) > 2:  # else the launcher has set TF_CONFIG
     index, *addresses = sys.argv[2:]
     task = {"type": "worker", "index": int(index)}

@@ -10,7 +10,7 @@ import json
 import os
 import sys
 
-os.environ["TF_USE_LEGACY_KERAS"] = "1"  # the strategy needs Keras 2: pip install tf-keras
+os.environ["TF_USE_LEGACY_KERAS"] = "1"  # fit needs Keras 2 here: pip install tf-keras
 if len(sys.argv) > 1:  # else the launcher has set TF_CONFIG
     index, *addresses = sys.argv[1:]
     task = {"type": "worker", "index": int(index)}

@@ -205,7 +205,7 @@ def test_mpirun_gives_output_by_rank_and_the_result(
     assert {run.exit_codes[f"rank {rank}"] for rank in range(3)} == {0}
     assert run.result == {"loss": 0.5, "from": "0"}
     printed = capsys.readouterr().out
-    assert " -np 3 python -m mpi4py " in printed
+    assert " -np 3 python -m mpi4py " in printed.replace(" \\\n   ", "")
     assert "[rank 2] line 29 of worker 2" in printed
 
 
@@ -244,7 +244,8 @@ def test_torchrun_of_another_environment_gives_ranks_their_numbers(
     run = launch.torchrun(launched.program, *acts, python=python, result=True, **(LIMITS | {"echo": True}))
     assert run.output["rank 1"] == "LOCAL_RANK is 1\nOTHER is yes"
     assert run.result["from"] == "0"
-    assert "torchrun --standalone --no-python --nproc-per-node 2 python " in capsys.readouterr().out
+    printed = capsys.readouterr().out.replace(" \\\n   ", "")
+    assert "torchrun --standalone --no-python --nproc-per-node 2 python " in printed
 
 
 def test_a_missing_starter_is_named(launched: Launched, monkeypatch: pytest.MonkeyPatch) -> None:

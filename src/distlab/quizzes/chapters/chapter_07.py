@@ -136,7 +136,8 @@ def metric_of_the_chief(
     first, second = sums
     total, count = (mean + (workers - 1) * first), (1 + (workers - 1) * second)
     item.choose(f"""Each of {workers} workers gave a Mean metric one value, {mean:g}. Only the chief reads it, which
-        sums its total and its count over the workers. Meanwhile the others sum {first:g} and then {second:g}. What does
+        sums its total and its count over the workers. Meanwhile each other worker
+        adds {first:g} to a sum and then {second:g} to another. What does
         the chief read?""")
     item.right(total / count).why(f"""TensorFlow pairs the calls in their order: total {total:g}, count {count:g}, and
         no error.""")
