@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from itertools import groupby
 from pathlib import Path
 
-from course_tools.site.chapters import part_of
+from course_tools.site.chapters import number_of, part_of
 from distlab import collectives, draw
 from distlab.runtime import tables
 
@@ -27,16 +27,19 @@ def pages(course: Path, files: Sequence[Path], report: Path | None = None) -> di
     """
     readme = COMMENT.sub("", (course / "README.md").read_text()).replace("](LICENSE)", "](#licence)")
     docs = {file.stem: file for file in files if file.match("docs/*.md")}
-    chapters = [file for file in files if file.match("notebooks/*.ipynb")]
-    contents = [_contents(part, [*listed]) for part, listed in groupby(chapters, lambda file: part_of(file.stem))]
-    contents.append(_contents("Labs", [file for file in files if file.name == "lab.ipynb"]))
+    chapters = {file.stem: file for file in files if file.match("notebooks/*.ipynb")}
+    labs = {f"{file.parent.name}, lab": file for file in files if file.name == "lab.ipynb"}
+    path = sorted((chapters | labs).items(), key=lambda item: (number_of(item[0]), item[1].name == "lab.ipynb"))
+    contents = [
+        _contents(part, [file for _, file in listed]) for part, listed in groupby(path, lambda item: part_of(item[0]))
+    ]
     for caption, names in HANDBOOKS.items():
         contents.append(_contents(caption, [docs.pop(name) for name in names if name in docs]))
     contents.append(_contents("Maintain", [Path("maintain")]))
     written = {"last_run": _times(report)} if report and report.is_file() else {}
     others = [*docs.values(), Path("reference/index"), *map(Path, written)]
     maintain = "# Maintain the course\n" + _contents("Pages", others).replace(":hidden:\n", "")
-    opening, heading, rest = readme.partition("## Start\n")
+    opening, heading, rest = readme.partition("## The course\n")
     return {**written, "maintain": maintain, "index": "".join([opening, _ring(), heading, rest, *contents])}
 
 

@@ -11,14 +11,17 @@
 
   // Predictions: the next output, those of the cells right after it, and what the text says of them wait for a guess.
 
+  let stored = { getItem: () => null, setItem: () => {}, removeItem: () => {} };
+  try { stored = localStorage; } catch { /* a browser that keeps nothing for files */ }
+
   const waitingAfter = (card) => {
     const waiting = [];
     let part = card, hasText = false;
     while (part.parentElement.tagName !== "SECTION") part = part.parentElement;
-    while ((part = part.nextElementSibling) && !part.matches("section, .predict, .quiz") && !(hasText && part.matches(".cell"))) {
-      const output = part.matches(".cell") ? part.querySelector(".cell_output") : waiting.length && part;
+    while ((part = part.nextElementSibling) && !part.matches("section, .predict, .quiz")) {
+      const output = part.matches(".cell") && !hasText ? part.querySelector(".cell_output") : waiting.length && part;
       if (output) waiting.push(output);
-      hasText = output === part;
+      hasText ||= output === part;
     }
     return waiting;
   };
@@ -26,9 +29,17 @@
   const makePrediction = (card) => {
     const waiting = waitingAfter(card);
     if (!waiting.length) return;
+    if (stored.getItem("show-all")) {
+      const again = element("button", { type: "button", textContent: "Let me guess again" });
+      again.addEventListener("click", () => { stored.removeItem("show-all"); location.reload(); });
+      card.append(element("p", { className: "guess" }, again));
+      return;
+    }
     const guess = element("input", { type: "text", required: true, autocomplete: "off" });
     const show = element("button", { type: "button", textContent: "Show" });
-    const form = element("form", { className: "guess" }, element("label", {}, "Your guess ", guess), element("button", { textContent: "Compare" }), show);
+    const all = element("button", { type: "button", textContent: "Show all", title: "On every page, until you ask to guess again" });
+    const compare = element("button", { textContent: "Compare" });
+    const form = element("form", { className: "guess" }, element("label", {}, "Your guess ", guess), compare, show, all);
     const open = (said) => {
       waiting.forEach((part) => part.classList.remove("is-waiting"));
       const status = element("span", { className: "guess", tabIndex: -1 }, ...said, "The output and its explanation are below.");
@@ -40,6 +51,7 @@
       open(["Your guess: ", element("b", { textContent: guess.value }), ". "]);
     });
     show.addEventListener("click", () => open([]));
+    all.addEventListener("click", () => { stored.setItem("show-all", "yes"); location.reload(); });
     waiting.forEach((part) => part.classList.add("is-waiting"));
     card.append(form);
   };
@@ -68,7 +80,7 @@
       const isRight = chosen + 1 === Number(quiz.dataset.answer);
       items.forEach((item) => item.classList.remove("is-right", "is-wrong"));
       items[chosen].classList.add(isRight ? "is-right" : "is-wrong");
-      const verdict = isRight ? [] : [element("strong", { textContent: "Not this one. " })];
+      const verdict = isRight || comments[chosen] ? [] : [element("strong", { textContent: "Not this one. " })];
       const comment = comments[chosen] ? [...comments[chosen].cloneNode(true).childNodes] : [];
       feedback.replaceChildren(...verdict, ...(comment.length || !isRight ? comment : [element("strong", { textContent: "Right." })]));
       if (isRight) answer.open = true;
