@@ -33,7 +33,8 @@ CONTENTS = """() => ({
     && picture.getAttribute("width") ? "" : picture.outerHTML.slice(0, 200)).filter(Boolean),
   cut: [...document.querySelectorAll(".bd-article :is(img, svg)")].filter((picture) => {
     const box = picture.getBoundingClientRect();
-    return box.width && (box.right > innerWidth + 1 || box.left < -1);
+    const scrolls = picture.closest("p") && getComputedStyle(picture.closest("p")).overflowX === "auto";
+    return box.width && !scrolls && (box.right > innerWidth + 1 || box.left < -1);
   }).map((picture) => picture.outerHTML.slice(0, 200)),
   width: document.documentElement.scrollWidth,
 })"""
