@@ -22,6 +22,10 @@
 # box for each chunk. `make check LAB=06` does the same in a terminal. A full solution is next to this file, in
 # [solution.ipynb](solution.ipynb); look at it when the check says "right". In grading, cells that import
 # `distlab.collectives` are not run.
+#
+# So a check answers:
+#
+# ![A wrong line of a reduce-scatter, what the check says about it, and its picture of the run](../../figures/00_check.svg)
 
 # %%
 import numpy as np
