@@ -22,7 +22,7 @@
 # - What does this machine have: devices, cores, interconnect?
 # - How can one processor act as several devices?
 #
-# **Hardware.** Any computer with Linux or macOS. Two cores are enough; GPUs are used if present.
+# **Hardware.** Linux, or a Mac with Apple silicon. Two cores are enough; GPUs are used if present.
 
 # %% tags=["parameters"]
 dataset = "digits"  # the images that most chapters train with: digits, mnist or fashion_mnist
@@ -337,8 +337,8 @@ print("logical devices:", len(tf.config.list_logical_devices("CPU")))
 # %% [markdown] tags=["slide-takeaway"]
 # Too late: TensorFlow fixes its devices when it first uses or lists them as logical devices. Restart the kernel and
 # configure them before that.
-# In the other chapters `devices.at_least(workers)` does this: it takes GPUs if there are enough, else it divides the
-# processor, and prints which.
+# In [chapter 02](02_single_device_baseline.ipynb) `devices.at_least(workers)` does this: it takes GPUs if there are
+# enough, else it divides the processor, and prints which.
 
 # %% [markdown] tags=["slide-quiz"]
 # **Question.** Training keeps both cores of a laptop busy with one device. You divide the processor into two logical

@@ -654,8 +654,8 @@ for name, (elapsed, cpu) in metrics.compare(runs, repeats=3).items():
 # ## The fast program
 #
 # The network and the device stay. The batch is four times as large, the learning rate grows by the square root of that,
-# 16 steps make one execution, and a pipeline that repeats without end replaces the arrays, so no epoch starts by
-# building it again.
+# 16 steps make one execution, and a ready pipeline replaces the arrays, from which each `fit` builds a new one. Within
+# one `fit` it also goes on from epoch to epoch.
 #
 # **Predict.** How much faster is it, and is the accuracy after as many epochs lower, equal or higher?
 

@@ -199,7 +199,7 @@ programs.show(PROGRAMS / "parameter_server.py", "Trainer.step")
 # needs no core, for which the processes would compete. One launch has five runs: `distlab launch --workers 2
 # --parameter-servers 2 parameter_server.py -- --runs in_order equal …`
 #
-# - `in_order`: 20 gradients, each scheduled when the one before is done;
+# - `in_order`: 20 gradients without sleep, each scheduled when the one before is done;
 # - `equal`: all gradients at once in the queue;
 # - `slow`: the same, but the last worker sleeps 200 ms;
 # - `lost_worker` and `lost_server` are for section 5.

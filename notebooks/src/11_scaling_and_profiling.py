@@ -517,7 +517,7 @@ if problem:
     print(problem)
 
 # %% [markdown]
-# With a compiler: to the byte. Next, all calls of rank 0 in `minimal.py` on two ranks, with Horovod's cache:
+# With a compiler: to the byte. Next, the counted calls of rank 0 in `minimal.py` on two ranks, with Horovod's cache:
 
 # %% tags=["varies", "slide-output"]
 whole = {} if problem else profiling.mpi_profile.read(folder / "whole")

@@ -450,7 +450,7 @@ print(f"without the exchange {np.mean(wrong):.1%} of the pixels are wrong")
 # 1. They can be computed from the wider halo.
 # 2. **Right.** It pays where latency is high and layers are few. Be careful with the padding at the image's edge:
 #    outside, hidden values are 0, not computed.
-# 3. The overlap grows with every layer; after 20 layers of this kind it is larger than such a tile.
+# 3. The overlap grows with every layer; after 30 layers of this kind it is larger than such a tile.
 # </details>
 
 # %% [markdown] tags=["slide-table"]

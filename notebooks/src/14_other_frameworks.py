@@ -343,7 +343,7 @@ for way, result in {"weights whole": jax_whole, "weights divided": jax_sharded}.
     print(f"{way:16}", ", ".join(f"{count} × {name}" for name, count in counts))
 
 # %% [markdown] tags=["slide-takeaway"]
-# Here one: this compiler joins all six gradients and the loss in one message; elsewhere it may choose more. The loss is
+# Here one: this compiler joins all six gradients and the loss in one message. The loss is
 # the mean over a batch that is divided, so the compiler must add up over the devices. Nothing needs to be scaled by the
 # number of devices.
 #
@@ -355,9 +355,9 @@ for way, result in {"weights whole": jax_whole, "weights divided": jax_sharded}.
 # %% [markdown] tags=["slide-predict"]
 # ## 8. What a rank holds
 #
-# Every program also reports the bytes of the model's weights and of the momentum that each rank keeps from step to
-# step. One process keeps both whole: 2 times the size of the weights. (DeepSpeed's ZeRO 1 and 2 keep one more copy of
-# each rank's part of the weights, which the optimizer updates; it is not counted.)
+# The programs of sections 3 to 7 report the bytes of the model's weights and of the momentum that each rank keeps from
+# step to step. One process keeps both whole: 2 times the size of the weights. (Not counted: DeepSpeed's ZeRO 1 and 2
+# keep one more copy of each rank's part of the weights, which the optimizer updates.)
 #
 # **Predict.** What does each of two ranks keep with DDP, with ZeRO 1, 2 and 3, and with `fully_shard`?
 

@@ -26,7 +26,7 @@
 # ([clusters.md](../docs/clusters.md)). Without it you see recorded results.
 
 # %% tags=["parameters"]
-dataset = "digits"  # digits, mnist or fashion_mnist; for the jobs of sections 4 to 6
+dataset = "digits"  # digits, mnist or fashion_mnist; for the jobs of section 4
 epochs = 10  # of the jobs in sections 5 and 6; 12 steps each, but never fewer than 120 steps
 workers = 2  # not used here: a job says how many nodes it needs
 

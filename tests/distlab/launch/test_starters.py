@@ -26,12 +26,11 @@ needs_horovod = pytest.mark.skipif(bool(launch.horovod_problem()), reason=str(la
 
 # Starts ranks as torchrun does, so far as the launcher can tell: it needs PyTorch.
 TORCHRUN = """\
-#!{python}
 import os, subprocess, sys
 place = sys.argv.index("--nproc-per-node") + 1
 command = sys.argv[next(at for at, word in enumerate(sys.argv) if os.path.basename(word).startswith("python")) :]
 ranks = range(int(sys.argv[place]))
-started = [subprocess.Popen(command, env=os.environ | {{"RANK": str(rank), "LOCAL_RANK": str(rank)}}) for rank in ranks]
+started = [subprocess.Popen(command, env=os.environ | {"RANK": str(rank), "LOCAL_RANK": str(rank)}) for rank in ranks]
 sys.exit(any([rank.wait() for rank in started]))
 """
 
@@ -237,7 +236,8 @@ def test_torchrun_of_another_environment_gives_ranks_their_numbers(
     other.mkdir()
     python = other / "python"
     python.write_text(f'#!/bin/sh\nOTHER=yes exec "{sys.executable}" "$@"\n')
-    (other / "torchrun").write_text(TORCHRUN.format(python=sys.executable))
+    (other / "torchrun.py").write_text(TORCHRUN)
+    (other / "torchrun").write_text(f'#!/bin/sh\nexec "{sys.executable}" "{other}/torchrun.py" "$@"\n')
     for file in other.iterdir():
         file.chmod(0o755)
     acts = ["all=show:LOCAL_RANK,show:OTHER", "0=result"]

@@ -115,7 +115,7 @@ def silent_clipping(item: Item, norm: float = pick(0.4, 0.8, 2.0, 4.0, 5.0), rat
     item.right(rate * min(norm, 1.0)).why("Gradients with a larger norm are scaled down to norm 1; others stay.")
     item.wrong(rate * norm if norm > 1 else rate, "Clipping misunderstood").why("""Clipping shortens what is longer than
         1.""")
-    item.wrong(rate / norm, "Divided by the norm").why("A gradient is scaled to norm 1, not below.")
+    item.wrong(rate / norm, "Divided by the norm").why("A longer gradient gets norm 1; a shorter one stays.")
     item.wrong(rate * norm**2, "The squared norm").why("A step of SGD is the rate times the gradient.")
 
 
