@@ -68,7 +68,11 @@ class Jobs:
     def run_for_pbs(self, script: str, program: str, nodes: tuple[str, ...], **more: str) -> processes.Finished:
         """Run the body of a script of pbs/ as PBS would: on the first node of the job, in the home folder."""
         folder = Path().absolute()
-        if not program.startswith(str(CHAPTER)):
+        if program.startswith(str(CHAPTER)):  # PROGRAM is divided at blanks, which the path of the course may have
+            (folder / "chapter").unlink(missing_ok=True)
+            (folder / "chapter").symlink_to(CHAPTER)
+            program = program.replace(str(CHAPTER), "chapter")
+        else:
             (folder / "program.py").write_text(program)
             program = "program.py"
         (folder / "nodes").write_text("".join(f"{node}\n" for node in nodes))

@@ -66,7 +66,7 @@ def test_on_jax_the_program_for_keras_distribution_saw_the_batch_and_the_kernel_
         for name, run in on_jax["runs"].items()
     }
     assert shapes == {
-        "nothing": [[[784, 16]], [[64, 784]]],
+        "no distribution": [[[784, 16]], [[64, 784]]],
         "DataParallel": [[[784, 16]] * 4, [[16, 784]] * 4],
         "ModelParallel": [[[784, 4]] * 4, [[64, 784]] * 4],
         "ModelParallel, part of the path": [[[784, 16]] * 4, [[64, 784]] * 4],

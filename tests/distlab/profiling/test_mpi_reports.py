@@ -27,6 +27,7 @@ Allreduce               1         20    2.00   60.00      20    0.10
 {LINE}
 Name              Site Rank  Count      Max     Mean      Min   App%   MPI%
 Allreduce            1    0     10     1.25     1.05    0.972   2.00  60.00
+Allreduce            1    1     10      1.2     1.02     0.95   2.00  60.00
 Allreduce            1    *     20     1.25    1.035     0.95   2.00  60.00
 
 Allreduce            3    0      5        2      1.1        1   1.10  33.00
@@ -38,6 +39,7 @@ Barrier              2    *      2    0.107    0.107    0.107   0.00   1.00
 {LINE}
 Name              Site Rank   Count       Max      Mean       Min       Sum
 Allreduce            1    0      10      4096      4096      4096 4.096e+04
+Allreduce            1    1      10      4096      4096      4096 4.096e+04
 Allreduce            3    0       5         8         8         8        40
 {LINE}
 @--- End of Report --------------------------------------------------------
@@ -67,6 +69,7 @@ def test_call_sites_of_mpip_are_summed_by_rank_and_routine(tmp_path: Path) -> No
     profile = read_mpip(file)
     assert {rank: [row[:4] for row in rows] for rank, rows in profile.items()} == {
         0: [("MPI_Allreduce", "", 15, 41_000), ("MPI_Barrier", "", 2, 0)],
+        1: [("MPI_Allreduce", "", 10, 40_960)],
     }
     assert total(profile[0]).seconds == pytest.approx((10 * 1.05 + 5 * 1.1 + 2 * 0.107) / 1000)
 
@@ -86,3 +89,10 @@ def test_mpitrace_s_table_is_read_without_the_distributions_below_it(tmp_path: P
     assert rank == 3
     assert [row.routine for row in rows] == ["MPI_Comm_rank", "MPI_Bcast", "MPI_Allreduce"]
     assert total(rows)[2:4] == (1445, 33 + round(1440 * 26112.4)) and total(rows).seconds == pytest.approx(12.346)
+
+
+@pytest.mark.parametrize("read", [read_mpip, read_mpitrace])
+def test_another_file_is_refused(tmp_path: Path, read: object) -> None:
+    (tmp_path / "log").write_text("Data for nobody\n")
+    with pytest.raises(ValueError, match=r"log (has no statistics|is no profile)"):
+        read(tmp_path / "log")  # type: ignore[operator]
