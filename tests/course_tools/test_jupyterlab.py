@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 import threading
+import time
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
@@ -125,6 +126,11 @@ def course(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+def listening(process: psutil.Process) -> set[str]:
+    """The addresses of this machine on which a process listens."""
+    return {each.laddr.ip for each in process.net_connections() if each.status == psutil.CONN_LISTEN}
+
+
 @pytest.fixture(scope="module")
 def server(course: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """Where `distlab lab` listens, with its token, and its process; Jupyter is set up for another course, too."""
@@ -150,7 +156,10 @@ def server(course: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[S
             pytest.fail("the server has ended:\n" + "".join(lines))
         threading.Thread(target=server.stdout.read, daemon=True).start()  # a full pipe would stop the server
         assert f"Your working copy is {course / 'work'};" in "".join(lines)
-        yield "http" + lines[-1].partition("http")[2].strip(), psutil.Process(server.pid)
+        process = psutil.Process(server.pid)
+        while not listening(process):  # it says its address first
+            time.sleep(0.05)
+        yield "http" + lines[-1].partition("http")[2].strip(), process
     finally:
         processes.end(mark)
         server.wait()
@@ -163,8 +172,7 @@ def test_the_server_listens_on_this_machine_alone_and_what_is_set_for_another_co
     root, _, token = address.partition("/lab")
     contents = urllib.request.urlopen(f"{root}/api/contents/notebooks?{token.rpartition('?')[2]}", timeout=300).read()
     assert b"00_start_here.ipynb" in contents and "elsewhere" not in address
-    ports = [connection for connection in process.net_connections() if connection.status == "LISTEN"]
-    assert {connection.laddr.ip for connection in ports} == {"127.0.0.1"}
+    assert listening(process) == {"127.0.0.1"}
     assert not {"MPLBACKEND", "MAKEFLAGS"} & process.environ().keys()
 
 
