@@ -110,7 +110,7 @@ class LabWindow:
 
     def save(self) -> None:
         """Save the notebook, and wait until it is saved."""
-        self.page.keyboard.press("Control+S")
+        self.choose("File", "docmanager:save")  # while a player has the focus, keys are its own
         expect(self.page.locator(".lm-TabBar-tab.jp-mod-dirty")).to_have_count(0)
 
 
