@@ -38,7 +38,7 @@ def train() -> Iterator[ModuleType]:
 
 def run(train: ModuleType, backup: Path) -> dict:
     """Train to the end without a strategy; the result."""
-    usual = {"dataset": "digits", "epochs": EPOCHS, "steps_per_epoch": STEPS_PER_EPOCH, "save_every": 5}
+    usual = {"dataset": "digits", "epochs": EPOCHS}
     faults = {"pause": 0.0, "kill_worker": None, "kill_at_step": None, "signal": "KILL", "steps_done": None}
     options = argparse.Namespace(backup=backup, **usual, **faults)
     is_done, result = train.train(options, tf.distribute.get_strategy(), 0)
@@ -58,7 +58,7 @@ def undisturbed(train: ModuleType) -> list[np.ndarray]:
     loss = tf.keras.losses.SparseCategoricalCrossentropy(from_logits=True)
     model.compile(tf.keras.optimizers.SGD(0.1, momentum=0.9), loss)
     start = model.get_weights()
-    options = argparse.Namespace(dataset="digits", epochs=EPOCHS, steps_per_epoch=STEPS_PER_EPOCH)
+    options = argparse.Namespace(dataset="digits", epochs=EPOCHS)
     for images, labels in train.batches(options, 0):
         model.train_on_batch(images, labels)
     assert checks.largest_difference(start, model.get_weights()) > 0.01
@@ -169,7 +169,7 @@ def test_after_a_notice_to_one_worker_both_save_at_one_step_and_nothing_is_lost(
 
 
 def test_an_epoch_has_every_image_once_and_the_batches_are_the_same_wherever_one_begins(train: ModuleType) -> None:
-    options = argparse.Namespace(dataset="digits", epochs=EPOCHS, steps_per_epoch=STEPS_PER_EPOCH)
+    options = argparse.Namespace(dataset="digits", epochs=EPOCHS)
     batches = [images.numpy() for images, _ in train.batches(options, 0)]
     for first in (1, 12, 24):
         rest = [images.numpy() for images, _ in train.batches(options, first)]

@@ -18,7 +18,7 @@ def test_every_way_is_timed_and_the_sizes_are_those_of_the_network(root: Path) -
     network = ["--layers", LAYERS, "--width", WIDTH, "--batch", BATCH, "--repeats", 2, "--batches", 3]
     result = launch.horovodrun(program, *network, ranks=2, result=True, seconds=900).result
     assert (result["ranks"], result["gradients"], result["batches"]) == (2, len(SIZES), 3)
-    assert result["gradient_bytes"] == result["whole_all_reduce"]["bytes"] == 4 * sum(SIZES)
+    assert result["gradient_bytes"] == 4 * sum(SIZES)
     assert set(result["ways"]) == {"plain", "fp16", "accumulate"}
     assert all(seconds > 0 for seconds in [*result["ways"].values(), result["alone"]])
     # What the table of the scaling study reads is the first way's.

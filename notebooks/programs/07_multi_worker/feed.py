@@ -17,17 +17,10 @@ import argparse
 import json
 from pathlib import Path
 
-# isort: split
 import tensorflow as tf
 
 parser = argparse.ArgumentParser(description="Show which samples each worker gets.")
-parser.add_argument(
-    "--files",
-    nargs="+",
-    type=Path,
-    required=True,
-    help="TFRecord files; each record is a number as text",
-)
+parser.add_argument("--files", nargs="+", type=Path, required=True, help="TFRecord files of numbers")
 files = [str(file) for file in parser.parse_args().files]
 
 strategy = tf.distribute.MultiWorkerMirroredStrategy()

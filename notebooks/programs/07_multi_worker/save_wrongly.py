@@ -23,7 +23,6 @@ with status 3.
 import argparse
 import json
 import os
-import sys
 import threading
 import time
 from pathlib import Path
@@ -35,30 +34,29 @@ from distlab import cluster_spec, models
 # isort: split
 import tensorflow as tf
 
+TRIES = 200
+
 
 def all_write(
     strategy: tf.distribute.Strategy,
     checkpoint: tf.train.Checkpoint,
     path: Path,
-    tries: int,
 ) -> dict:
     """All workers write to one path at the same time: how many fail, and at which try."""
-    for number in range(1, tries + 1):
+    for number in range(1, TRIES + 1):
         failed = 0.0
         try:
             checkpoint.write(str(path))
         except tf.errors.OpError as error:
             failed = 1.0
-            print(
-                f"try {number}: {type(error).__name__}: {error.message.split('}} ')[-1]}",
-                flush=True,
-            )
+            reason = error.message.split("}} ")[-1]
+            print(f"try {number}: {type(error).__name__}: {reason}", flush=True)
         # A sum over all workers, so that they stop together, or begin the next try together.
         own = strategy.run(lambda failed=failed: tf.constant(failed))
         failures = strategy.reduce("SUM", own, axis=None)
         if failures:
             return {"tries": number, "failures": int(failures)}
-    return {"tries": tries, "failures": 0}
+    return {"tries": TRIES, "failures": 0}
 
 
 def mixed(
@@ -80,10 +78,8 @@ def save_alone(model: tf.keras.Model, path: Path, patience: float) -> None:
     """The chief alone saves a model; it ends the process after `patience` seconds."""
 
     def give_up() -> None:
-        print(
-            f"the chief alone has called model.save; after {patience:g} s it gives up",
-            flush=True,
-        )
+        when = f"after {patience:g} s"
+        print(f"the chief alone has called model.save; {when} it gives up", flush=True)
         os._exit(3)  # even while another thread waits
 
     threading.Timer(patience, give_up).start()
@@ -102,8 +98,8 @@ def parse() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def main() -> int:
-    """Run the stages; the exit status."""
+def main() -> None:
+    """Run the stages."""
     options = parse()
     tf.get_logger().setLevel("ERROR")  # no advice about collectives outside of a tf.function
     with cluster_spec.interruptible():
@@ -116,35 +112,29 @@ def main() -> int:
         model, mean = models.cnn(), tf.keras.metrics.Mean()
         loss = tf.keras.losses.SparseCategoricalCrossentropy(from_logits=True)
         model.compile(tf.keras.optimizers.SGD(0.05), loss, metrics=["accuracy"])
-    images, labels = (
-        tf.zeros((96, 28, 28)),
-        tf.zeros(96),
-    )  # what is trained does not matter here
-    samples = tf.data.Dataset.from_tensor_slices((images, labels)).batch(48)
+    zeros = tf.zeros((96, 28, 28)), tf.zeros(96)  # what is trained does not matter here
+    samples = tf.data.Dataset.from_tensor_slices(zeros).batch(48)
     model.fit(samples.repeat(), steps_per_epoch=2, verbose=0)
     options.folder.mkdir(parents=True, exist_ok=True)
     checkpoint = tf.train.Checkpoint(model=model, optimizer=model.optimizer)
 
     path = options.folder / "everybody"
-    result = {"everybody": all_write(strategy, checkpoint, path, tries=200)}
+    result = {"everybody": all_write(strategy, checkpoint, path)}
     result["mixed"] = mixed(strategy, mean, is_chief)
-    variables = [
-        *model.variables,
-        *(variable for metric in model.metrics for variable in metric.variables),
-    ]
+    of_metrics = [variable for metric in model.metrics for variable in metric.variables]
+    variables = [*model.variables, *of_metrics]
     on_read = tf.VariableSynchronization.ON_READ
     combined = [variable for variable in variables if variable.synchronization == on_read]
     result["combined on read"] = [variable.name for variable in combined]
     if not is_chief:
         time.sleep(options.patience + 600)  # it takes no part any more
-        return 0
+        return
     checkpoint.write(str(options.folder / "alone"))
     print("the chief alone has written a checkpoint", flush=True)
     if options.result:
         options.result.write_text(json.dumps(result) + "\n")
     save_alone(model, options.folder / "alone.keras", options.patience)
-    return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -38,11 +38,8 @@ def work(folder: Path) -> None:
     samples = tf.data.Dataset.from_tensor_slices((images, labels)).with_options(sharding)
     samples = samples.repeat().batch(GLOBAL_BATCH_SIZE)
     with strategy.scope():
-        layers = [
-            tf.keras.layers.Flatten(input_shape=images.shape[1:]),
-            tf.keras.layers.Dense(10),
-        ]
-        model = tf.keras.Sequential(layers)
+        flatten = tf.keras.layers.Flatten(input_shape=images.shape[1:])
+        model = tf.keras.Sequential([flatten, tf.keras.layers.Dense(10)])
         model.compile("sgd", tf.keras.losses.SparseCategoricalCrossentropy(from_logits=True))
     run = model.fit(samples, steps_per_epoch=STEPS, verbose=0)
     result = {
@@ -69,25 +66,21 @@ def compare(file: Path) -> None:
         print(f"{task}: {result['replicas']} replicas, {loss}")
     if len(results) == 2:
         pairs = zip(*(result["weights"] for result in results.values()), strict=True)
-        print(
-            "largest difference of their weights:",
-            max(abs(one - other) for one, other in pairs),
-        )
+        difference = max(abs(one - other) for one, other in pairs)
+        print(f"largest difference of their weights: {difference}")
 
 
 def main() -> None:
     """One worker, or both."""
     parser = argparse.ArgumentParser(description="Start two workers with a function.")
-    add = parser.add_argument
-    add("file", nargs="?", type=Path, help="a Python file with `start(command, cluster)`")
-    add("--worker", type=Path, metavar="FOLDER", help="be a worker, and write there")
+    either = parser.add_mutually_exclusive_group(required=True)
+    either.add_argument("file", nargs="?", type=Path, help="with `start(command, cluster)`")
+    either.add_argument("--worker", type=Path, metavar="FOLDER", help="be a worker, write there")
     options = parser.parse_args()
     if options.worker:
         work(options.worker)
-    elif options.file:
-        compare(options.file)
     else:
-        parser.error("which file has the function `start`?")
+        compare(options.file)
 
 
 if __name__ == "__main__":

@@ -113,18 +113,10 @@ def train(options: argparse.Namespace) -> dict:
     if first >= options.epochs:
         raise SystemExit("All epochs are done; --epochs can ask for more.")
     first_weights = model.get_weights()
-    samples = functools.reduce(
-        tf.data.Dataset.concatenate, [batches(options, epoch) for epoch in range(first, options.epochs)]
-    )
-    run = model.fit(
-        samples,
-        initial_epoch=first,
-        epochs=options.epochs,
-        steps_per_epoch=steps_per_epoch(options),
-        callbacks=callbacks(options),
-        shuffle=False,
-        verbose=0,
-    )
+    of_epochs = [batches(options, epoch) for epoch in range(first, options.epochs)]
+    samples = functools.reduce(tf.data.Dataset.concatenate, of_epochs)
+    how = {"steps_per_epoch": steps_per_epoch(options), "callbacks": callbacks(options), "verbose": 0}
+    run = model.fit(samples, initial_epoch=first, epochs=options.epochs, **how)
     return {"history": run.history, "first_weights": first_weights, "weights": model.get_weights()}
 
 

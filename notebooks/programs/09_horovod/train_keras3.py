@@ -129,7 +129,7 @@ def train(options: argparse.Namespace) -> dict:
     first_weights = model.get_weights()
     of_epochs = [batches(options, epoch) for epoch in range(first, options.epochs)]
     samples = functools.reduce(tf.data.Dataset.concatenate, of_epochs)
-    how = {"steps_per_epoch": steps_per_epoch(options), "callbacks": callbacks(options), "shuffle": False, "verbose": 0}
+    how = {"steps_per_epoch": steps_per_epoch(options), "callbacks": callbacks(options), "verbose": 0}
     run = model.fit(samples, initial_epoch=first, epochs=options.epochs, **how)
     return {"history": run.history, "first_weights": first_weights, "weights": model.get_weights()}
 

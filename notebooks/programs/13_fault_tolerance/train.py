@@ -2,20 +2,15 @@
 
 On a laptop, with the course's launcher, which chooses the ports and sets TF_CONFIG (chapter 07):
 
-    distlab launch --workers 2 train.py -- --backup backup --result result.json
+    distlab launch --workers 2 train.py -- --backup backup --kill-worker 1 --kill-at-step 13
 
-Add `--kill-worker 1 --kill-at-step 13`, and worker 1 sends itself SIGKILL after 13 steps. The same command without
-these two options resumes from the newest whole checkpoint. With `--signal USR1`, worker 1 sends itself the notice of a
-cluster instead: all workers save together and exit with status 85, "start me again". A batch script for Slurm:
+Worker 1 sends itself SIGKILL; the same line without the last two options resumes. With `--signal USR1` it sends itself
+a notice instead: all save together and exit with status 85, "start me again". In a script for Slurm:
 
-    #SBATCH --nodes=2 --ntasks-per-node=1 --time=04:00:00 --signal=USR1@120 --requeue
-    status=0
     srun --kill-on-bad-exit=0 --wait=60 python train.py --slurm --backup /shared/backup || status=$?
     if [ $status -eq 85 ]; then scontrol requeue $SLURM_JOB_ID; fi
-    exit $status
 
-The chief (worker 0) keeps two checkpoints in `--backup`; the other workers need not see that folder. It also writes the
-result: the first step of this run and the final weights. In `--steps-done` each worker notes its steps, run after run.
+The chief (worker 0) keeps two checkpoints in `--backup`, which the others need not see, and writes the result.
 """
 
 import argparse
@@ -26,51 +21,28 @@ import sys
 import tempfile
 from pathlib import Path
 
-# ruff: noqa: E402 - a notice may come while TensorFlow is being imported, and would end the program
-notices: list[int] = []  # the signals received; a handler may run in the middle of anything, so it only notes them
-if __name__ == "__main__":
-    for notice in (signal.SIGUSR1, signal.SIGTERM):
-        signal.signal(notice, lambda number, frame: notices.append(number))
-
-# isort: split
 import faults
 import tensorflow as tf
 import whole_checkpoints
 
-from distlab import cluster_spec, data, models, saved_states  # importing distlab also selects tf-keras for tf.keras
+from distlab import cluster_spec, data, models  # importing distlab also selects tf-keras for tf.keras
 
-BATCH, SEED = 64, 13  # images in a global batch, whatever the number of workers
-START_AGAIN = 85  # exit status of a job that has saved and is not done: the RequeueExit of many Slurm clusters
-
-
-def parse() -> argparse.Namespace:
-    """The command line."""
-    parser = argparse.ArgumentParser(description="Train so that the job can be started again after a fault.")
-    parser.add_argument("--dataset", default="digits", choices=data.NAMES)
-    parser.add_argument("--epochs", type=int, default=2)
-    parser.add_argument("--steps-per-epoch", type=int, default=12)
-    parser.add_argument("--save-every", type=int, default=5, help="steps from one save to the next (default: 5)")
-    parser.add_argument("--backup", type=Path, required=True, help="the chief's folder for checkpoints")
-    parser.add_argument("--slurm", action="store_true", help="find the other workers by Slurm's variables")
-    parser.add_argument("--result", type=Path, help="JSON file that the chief writes")
-    faults.add_options(parser)
-    return parser.parse_args()
+BATCH, IMAGES, SEED = 64, 768, 13  # images in a global batch, whatever the number of workers, and in an epoch
+notices: list[int] = []  # the signals received; a handler may run in the middle of anything, so it only notes them
 
 
 def batches(options: argparse.Namespace, first_step: int) -> tf.data.Dataset:
     """The global batches from `first_step` on; which images a batch has depends on the step alone."""
-    count = options.steps_per_epoch * BATCH
-    images, labels = (tf.constant(array[:count]) for array in data.load(options.dataset).train)
+    images, labels = (tf.constant(array[:IMAGES]) for array in data.load(options.dataset).train)
 
     def image_at(position: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-        epoch = position // count
-        index = tf.random.experimental.index_shuffle(position % count, [SEED, epoch], count - 1)
+        index = tf.random.experimental.index_shuffle(position % IMAGES, [SEED, position // IMAGES], IMAGES - 1)
         return images[index], labels[index]
 
     by_sample = tf.data.Options()
     by_sample.experimental_distribute.auto_shard_policy = tf.data.experimental.AutoShardPolicy.DATA
     by_sample.autotune.enabled = False  # the end of training would wait for the tuner, sometimes half a minute
-    positions = tf.data.Dataset.range(first_step * BATCH, options.epochs * count)
+    positions = tf.data.Dataset.range(first_step * BATCH, options.epochs * IMAGES)
     return positions.map(image_at).batch(BATCH).with_options(by_sample)
 
 
@@ -103,7 +75,7 @@ def values_of_chief(variables: list[tf.Variable]) -> list[tf.Tensor]:
 class SaveAndStop(tf.keras.callbacks.Callback):
     """Saves every few steps. When any worker has received a notice, all save at the same step and stop."""
 
-    def __init__(self, strategy: tf.distribute.Strategy, manager: tf.train.CheckpointManager, every: int) -> None:
+    def __init__(self, strategy: tf.distribute.Strategy, manager: tf.train.CheckpointManager, every: int = 5) -> None:
         super().__init__()
         self.strategy, self.manager, self.every = strategy, manager, every
 
@@ -123,27 +95,30 @@ class SaveAndStop(tf.keras.callbacks.Callback):
 
 def have_notice(strategy: tf.distribute.Strategy) -> float:
     """How many replicas have received a notice: an all-reduce that all workers call together."""
-
-    def add_up() -> tf.Tensor:
-        own = tf.constant(float(bool(notices)))
-        return tf.distribute.get_replica_context().all_reduce(tf.distribute.ReduceOp.SUM, own)
-
-    return float(strategy.experimental_local_results(strategy.run(add_up))[0])
+    own = strategy.run(lambda: tf.constant(float(bool(notices))))
+    return float(strategy.reduce("SUM", own, axis=None))
 
 
 def main() -> None:
     """Train from the newest whole checkpoint, or from the start, to the end or to a notice."""
-    options = parse()
+    parser = argparse.ArgumentParser(description="Train so that the job can be started again after a fault.")
+    parser.add_argument("--dataset", default="digits", choices=data.NAMES)
+    parser.add_argument("--epochs", type=int, default=2)
+    parser.add_argument("--backup", type=Path, required=True, help="the chief's folder for checkpoints")
+    parser.add_argument("--slurm", action="store_true", help="find the other workers by Slurm's variables")
+    parser.add_argument("--result", type=Path, help="JSON file that the chief writes: its first step and the weights")
+    faults.add_options(parser)
+    options = parser.parse_args()
+    for notice in (signal.SIGUSR1, signal.SIGTERM):
+        signal.signal(notice, lambda number, frame: notices.append(number))
     if options.slurm:
         os.environ["TF_CONFIG"] = cluster_spec.from_slurm()
     with cluster_spec.interruptible():
         strategy = tf.distribute.MultiWorkerMirroredStrategy()
     worker = strategy.cluster_resolver.task_id or 0
-    if worker == 0:
-        saved_states.of_dataset(options.backup, options.dataset, resume=True)
     is_done, result = train(options, strategy, worker)
-    if not is_done and result["first_step"] < options.epochs * options.steps_per_epoch:
-        sys.exit(START_AGAIN)
+    if not is_done:
+        sys.exit(85)  # it has saved and is not done: the RequeueExit of many Slurm clusters
     if worker == 0 and options.result:
         options.result.write_text(json.dumps(result) + "\n")
     print("done", flush=True)
@@ -155,24 +130,19 @@ def train(options: argparse.Namespace, strategy: tf.distribute.Strategy, worker:
     tf.get_logger().setLevel("ERROR")  # else it finds every callback slow compared with steps as short as these
     with strategy.scope():
         model = models.mlp(dropout=0.0)
-        model.compile(
-            tf.keras.optimizers.SGD(0.1, momentum=0.9),
-            tf.keras.losses.SparseCategoricalCrossentropy(from_logits=True),
-        )
+        loss = tf.keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+        model.compile(tf.keras.optimizers.SGD(0.1, momentum=0.9), loss)
         model.optimizer.build(model.trainable_variables)  # else there would be no momentum to restore into
     checkpoint = tf.train.Checkpoint(model=model, optimizer=model.optimizer)
     resume(strategy, checkpoint, options.backup if worker == 0 else None)
-    first, total = int(model.optimizer.iterations.numpy()), options.epochs * options.steps_per_epoch
+    first, total = int(model.optimizer.iterations.numpy()), options.epochs * IMAGES // BATCH
     print(f"begins after step {first}", flush=True)
     with tempfile.TemporaryDirectory() as scratch:
-        folder = options.backup if worker == 0 else scratch
-        manager = tf.train.CheckpointManager(checkpoint, str(folder), max_to_keep=2)
-        saves = SaveAndStop(strategy, manager, options.save_every)
-        if first < total:
-            # `fit` cannot begin in the middle of an epoch, so one call does all the steps that are left.
-            callbacks = [saves, faults.OfWorker(options, worker)]
+        manager = tf.train.CheckpointManager(checkpoint, str(options.backup if worker == 0 else scratch), max_to_keep=2)
+        callbacks = [SaveAndStop(strategy, manager), faults.OfWorker(options, worker)]
+        if first < total:  # `fit` cannot begin in the middle of an epoch, so one call does all the steps that are left
             model.fit(batches(options, first), steps_per_epoch=total - first, callbacks=callbacks, verbose=0)
-    is_done = int(model.optimizer.iterations.numpy()) == total
+    is_done = int(model.optimizer.iterations.numpy()) >= total
     return is_done, {"first_step": first, "weights": [weight.tolist() for weight in model.get_weights()]}
 
 

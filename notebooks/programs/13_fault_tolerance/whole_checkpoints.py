@@ -1,15 +1,12 @@
 """Tell whole checkpoints from damaged ones, say what is wrong with them, and find the newest whole one.
 
     python whole_checkpoints.py FOLDER
+    srun --nodes=1 --ntasks=1 python whole_checkpoints.py FOLDER    # under Slurm, in a batch script before the training
 
 reads every `tf.train.Checkpoint` in the folder from the first to the last byte, prints one line for each, oldest first,
-and then the newest whole one. Exit status: 0 if the newest is whole, 1 if only an older one is, 2 if there is none.
-Under Slurm, in the batch script of a job that is started again, before the training:
+and then the newest whole one; exit status 1 if there is none. It needs one process, so there is no mpirun line.
 
-    srun --nodes=1 --ntasks=1 python whole_checkpoints.py /shared/checkpoints
-
-It needs one process, so there is no mpirun line. A program seals each checkpoint after saving it, and resumes from the
-newest one that is whole, sealed, and of its own model:
+A program seals what it saves, and resumes from the newest checkpoint that is whole, sealed and of its own model:
 
     seal(manager.save(step))
     checkpoint.restore(newest(folder, layout(checkpoint)))
@@ -19,60 +16,53 @@ import argparse
 import hashlib
 import json
 import os
-import re
 import sys
 import tempfile
 from pathlib import Path
 
 import tensorflow as tf
 
-Layout = dict[str, list[int]]
-"""The shape of each variable, by its name in the checkpoint."""
-
 
 def seal(prefix: str) -> None:
     """Write size and digest of a checkpoint's files next to it; call it after the save, on the chief."""
-    contents = {file.name: {"bytes": file.stat().st_size, "sha256": digest(file)} for file in files_of(prefix)}
     part = Path(f"{prefix}.seal.part")
     with part.open("w") as file:
-        json.dump(contents, file)
+        json.dump(contents(prefix), file)
         file.flush()
         os.fsync(file.fileno())  # on the disk before the file gets its name
     part.rename(f"{prefix}.seal")
     for old in part.parent.glob("ckpt-*.seal"):
-        if not files_of(str(old.with_suffix(""))):  # the CheckpointManager has deleted them
+        if not old.with_suffix(".index").exists():  # the CheckpointManager has deleted it
             old.unlink()
 
 
-def digest(file: Path) -> str:
-    """The SHA-256 digest of a file."""
-    with file.open("rb") as opened:
-        return hashlib.file_digest(opened, "sha256").hexdigest()
-
-
-def files_of(prefix: str) -> list[Path]:
-    """The index file of a checkpoint and its data files, as far as they exist."""
-    path = Path(prefix)
-    return sorted(file for part in ("index", "data-*") for file in path.parent.glob(f"{path.name}.{part}"))
+def contents(prefix: str) -> dict[str, list]:
+    """Size in bytes and SHA-256 digest of each of a checkpoint's files, by the file's name."""
+    path, found = Path(prefix), {}
+    for file in (*path.parent.glob(f"{path.name}.data-*"), *path.parent.glob(f"{path.name}.index")):
+        with file.open("rb") as opened:
+            found[file.name] = [file.stat().st_size, hashlib.file_digest(opened, "sha256").hexdigest()]
+    return found
 
 
 def broken_seal(prefix: str) -> str | None:
     """How a checkpoint's files differ from those that were sealed; None if they are the same, byte for byte."""
     try:
         sealed = json.loads(Path(f"{prefix}.seal").read_text())
-        for name, expected in sealed.items():
-            kind, file = name.removeprefix(f"{Path(prefix).name}.").split("-")[0], Path(prefix).with_name(name)
-            if not file.exists():
-                return f"its {kind} file is missing"
-            if file.stat().st_size < expected["bytes"]:
-                return f"its {kind} file is truncated"
-            if digest(file) != expected["sha256"]:
-                return f"the bytes of its {kind} file have changed"
     except FileNotFoundError:
         return "it has no seal: the job ended before the save was complete"
-    except (ValueError, AttributeError, KeyError, TypeError):
+    except ValueError:
         return "its seal cannot be read"
-    return None if sorted(sealed) == [file.name for file in files_of(prefix)] else "its seal lists other files"
+    found = contents(prefix)
+    for name, (size, digest) in sealed.items():
+        kind = "index" if name.endswith(".index") else "data"
+        if name not in found:
+            return f"its {kind} file is missing"
+        if found[name][0] < size:
+            return f"its {kind} file is truncated"
+        if found[name][1] != digest:
+            return f"the bytes of its {kind} file have changed"
+    return None
 
 
 def unreadable(prefix: str) -> str | None:
@@ -86,18 +76,15 @@ def unreadable(prefix: str) -> str | None:
     return None
 
 
-def layout(checkpoint: tf.train.Checkpoint) -> Layout:
-    """Names and shapes of the variables that this program's checkpoints have. All workers call it together."""
+def layout(checkpoint: tf.train.Checkpoint) -> dict[str, list[int]]:
+    """The shape of each variable that this program's checkpoints have, by its name. All workers call it together."""
     with tempfile.TemporaryDirectory() as folder:
         return dict(tf.train.list_variables(checkpoint.write(f"{folder}/layout")))
 
 
-def problem(prefix: str, expected: Layout | None = None) -> str | None:
+def problem(prefix: str, expected: dict[str, list[int]] | None = None) -> str | None:
     """Why a program should not resume from this checkpoint; None if it can."""
-    try:
-        reason = broken_seal(prefix) or unreadable(prefix)
-    except OSError as error:
-        return f"it cannot be read: {error.strerror}"
+    reason = broken_seal(prefix) or unreadable(prefix)
     if reason is None and expected is not None:
         variables = dict(tf.train.list_variables(prefix))
         variables.pop("save_counter/.ATTRIBUTES/VARIABLE_VALUE", None)  # the CheckpointManager's
@@ -106,21 +93,19 @@ def problem(prefix: str, expected: Layout | None = None) -> str | None:
     return reason
 
 
-def newest(folder: str | Path, expected: Layout | None = None) -> str | None:
+def newest(folder: str | Path, expected: dict[str, list[int]] | None = None) -> str | None:
     """The newest checkpoint without a problem; prints which one it is, and why newer ones are passed over."""
-    passed_over, chosen = [], None
+    passed_over = []
     for prefix in reversed(in_order(folder)):
         reason = problem(prefix, expected)
         if reason is None:
-            chosen = prefix
-            break
+            why = ",\n".join(passed_over) or f"Checkpoint {number(prefix)} is whole"
+            print(f"{why}: resuming from checkpoint {number(prefix)}.", flush=True)
+            return prefix
         passed_over.append(f"Checkpoint {number(prefix)} cannot be used ({reason})")
-    why = ",\n".join(passed_over) or (
-        f"Checkpoint {number(chosen)} is whole" if chosen else f"There is no checkpoint in {folder}"
-    )
-    end = f"resuming from checkpoint {number(chosen)}" if chosen else "starting from the beginning"
-    print(f"{why}: {end}.", flush=True)
-    return chosen
+    why = ",\n".join(passed_over) or f"There is no checkpoint in {folder}"
+    print(f"{why}: starting from the beginning.", flush=True)
+    return None
 
 
 def rewrite_list(folder: Path, chosen: str | None) -> None:
@@ -128,14 +113,11 @@ def rewrite_list(folder: Path, chosen: str | None) -> None:
 
     The manager fails on a file that it cannot read, and would count a damaged checkpoint as one of those to keep.
     """
-    if chosen is None:
-        (folder / "checkpoint").unlink(missing_ok=True)
-        return
-    usable = [prefix for prefix in in_order(folder) if number(prefix) <= number(chosen)]
-    times = [max(file.stat().st_mtime for file in files_of(prefix)) for prefix in usable]
-    tf.compat.v1.train.update_checkpoint_state(
-        str(folder), chosen, usable, all_model_checkpoint_timestamps=times, last_preserved_timestamp=0.0
-    )
+    (folder / "checkpoint").unlink(missing_ok=True)
+    if chosen:
+        usable = [prefix for prefix in in_order(folder) if number(prefix) <= number(chosen)]
+        times = {"all_model_checkpoint_timestamps": [1.0] * len(usable), "last_preserved_timestamp": 0.0}
+        tf.compat.v1.train.update_checkpoint_state(str(folder), chosen, usable, **times)
 
 
 def number(prefix: str) -> int:
@@ -145,28 +127,23 @@ def number(prefix: str) -> int:
 
 def in_order(folder: str | Path) -> list[str]:
     """The checkpoints of which at least one file exists, by number, so that 10 comes after 9."""
-    names = (re.fullmatch(r"(ckpt-\d+)\.(index|data-\d+-of-\d+)", file.name) for file in Path(folder).glob("*"))
-    return sorted({str(Path(folder) / match[1]) for match in names if match}, key=number)
+    files = (*Path(folder).glob("ckpt-*.data-*"), *Path(folder).glob("ckpt-*.index"))
+    return sorted({str(file.with_suffix("")) for file in files}, key=number)
 
 
-def main() -> int:
-    """Check every checkpoint of a folder; the exit status."""
+def main() -> None:
+    """Check every checkpoint of a folder."""
     parser = argparse.ArgumentParser(description="Tell whole checkpoints from damaged ones.")
     parser.add_argument("folder", type=Path)
-    prefixes = in_order(parser.parse_args().folder)
-    whole = []
-    for prefix in prefixes:
-        # Not every program seals its checkpoints: those without a seal are only read.
-        has_seal = Path(f"{prefix}.seal").exists()
-        reason = (broken_seal(prefix) if has_seal else None) or unreadable(prefix)
+    whole = None
+    for prefix in in_order(parser.parse_args().folder):
+        is_sealed = Path(f"{prefix}.seal").exists()  # not every program seals its checkpoints
+        reason = (broken_seal(prefix) if is_sealed else None) or unreadable(prefix)
         print(f"{Path(prefix).name}: {f'damaged, {reason}' if reason else 'whole'}")
-        whole += [] if reason else [prefix]
-    if not whole:
-        print("no whole checkpoint")
-        return 2
-    print(f"use {whole[-1]}")
-    return 0 if whole[-1] == prefixes[-1] else 1
+        whole = whole if reason else prefix
+    print(f"use {whole}" if whole else "no whole checkpoint")
+    sys.exit(0 if whole else 1)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

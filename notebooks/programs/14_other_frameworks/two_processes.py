@@ -18,6 +18,10 @@ RANKS = 2
 IMAGES, BATCH, EPOCHS = 480, 24, 3
 SECONDS = 90.0
 END = "The program ended with "
+LATE = (
+    f"The two processes did not end within {SECONDS:g} s and were stopped. "
+    "Does one of them wait for a call that the other does not make?"
+)
 
 
 def names(start: Path, saved: Path, record: dict) -> dict:
@@ -95,13 +99,9 @@ def summary(of_ranks: list[dict]) -> dict:
     in_epoch = [image for record in of_ranks for step in record["seen"][0] for image in step]
     orders = {str(epoch) for epoch in first["seen"]}
     apart = max(abs(a - b) for record in others for a, b in zip(first["weights"], record["weights"], strict=True))
-    return {
-        "steps": [len(epoch) for epoch in first["seen"]],
-        "seen": [len(in_epoch), len(set(in_epoch))],
-        "orders": len(orders),
-        "apart": apart,
-        "writers": [rank for rank, record in enumerate(of_ranks) if record["saves"]],
-    }
+    writers = [rank for rank, record in enumerate(of_ranks) if record["saves"]]
+    steps = [len(epoch) for epoch in first["seen"]]
+    return {"steps": steps, "seen": in_epoch, "orders": len(orders), "apart": apart, "writers": writers}
 
 
 def report(file: Path) -> str:
@@ -111,30 +111,21 @@ def report(file: Path) -> str:
     with tempfile.TemporaryDirectory() as folder:
         start, saved = Path(folder) / "start.npz", Path(folder) / "saved"
         saved.mkdir()
-        python = frameworks.python("torch")
+        launch.alone(Path(__file__).with_name("start.py"), start, "--images", IMAGES, echo=False)
+        how = {"python": frameworks.python("torch"), "result": True, "seconds": SECONDS, "echo": False}
         try:
-            launch.alone(Path(__file__).with_name("start.py"), start, "--images", IMAGES, echo=False)
-            run = launch.torchrun(
-                __file__, file, start, saved, ranks=RANKS, python=python, result=True, seconds=SECONDS, echo=False
-            ).result
+            run = launch.torchrun(__file__, file, start, saved, ranks=RANKS, **how).result
         except launch.DeadlinePassed:
-            return (
-                f"The two processes did not end within {SECONDS:g} s and were stopped. "
-                "Does one of them wait for a call that the other does not make?"
-            )
+            return LATE
         except launch.LaunchError as error:
             ends = [END + line.partition(END)[2] for line in str(error).splitlines() if END in line]
-            if ends:
-                return ends[0]
-            return f"The two processes did not come to an end: {error}"
-    seen, different = run["seen"]
-    return "\n".join(
-        [
-            f"{RANKS} processes took {run['steps']} steps in {EPOCHS} epochs, which had {run['orders']} orders",
-            f"in the first epoch they saw {seen} images together, {different} of {IMAGES} different ones",
-            f"their weights differ by {run['apart']:g}",
-            f"checkpoints were written by rank {' and '.join(map(str, run['writers']))}",
-        ]
+            return ends[0] if ends else f"The two processes did not come to an end: {error}"
+    seen, different = len(run["seen"]), len(set(run["seen"]))
+    return (
+        f"{RANKS} processes took {run['steps']} steps in {EPOCHS} epochs, which had {run['orders']} orders\n"
+        f"in the first epoch they saw {seen} images together, {different} of {IMAGES} different ones\n"
+        f"their weights differ by {run['apart']:g}\n"
+        f"checkpoints were written by rank {' and '.join(map(str, run['writers']))}"
     )
 
 

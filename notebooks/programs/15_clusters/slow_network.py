@@ -6,10 +6,9 @@ Between nodes that `srun` or `mpirun` has chosen:
     mpirun -np 2 python slow_network.py --result times.json
 
 On a laptop: `horovodrun --gloo -np 2 python slow_network.py`. HOROVOD_FUSION_THRESHOLD=0 switches tensor fusion off for
-all ways. Two ranks measure every way, and two all-reduces by themselves, from which the step of more ranks is
-predicted; more or fewer ranks measure the plain step. The network has many small layers, so that the number of messages
-counts as well as the number of bytes. It is written without Keras and the DistributedGradientTape, whose graphs take
-longer to build than the steps to measure.
+all ways. Two ranks measure every way, more or fewer ranks the plain step. The network has many small layers, so the
+number of messages counts as well as that of bytes. It is written without Keras and the DistributedGradientTape,
+whose graphs take longer to build than the steps to measure.
 """
 
 import argparse
@@ -28,9 +27,7 @@ import horovod.tensorflow as hvd
 import tensorflow as tf
 
 WAYS = ("plain", "fp16", "accumulate")
-INPUTS, CLASSES = 784, 10
-SEED, LEARNING_RATE = 15, 0.01
-SMALL_BYTES = 1024
+INPUTS, CLASSES, SEED, LEARNING_RATE = 784, 10, 15, 0.01
 
 
 def parse() -> argparse.Namespace:
@@ -47,8 +44,8 @@ def parse() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def training_step(options: argparse.Namespace) -> tuple[Callable[[str], None], Callable[[], None], list[int]]:
-    """A step in one of the WAYS, one without communication, and the bytes of each gradient."""
+def steps(options: argparse.Namespace) -> tuple[dict[str, Callable[[], None]], list[int]]:
+    """A step in each of the WAYS, one without communication ("alone"), and the bytes of each gradient."""
     widths = [INPUTS, *[options.width] * options.layers, CLASSES]
     layers = []
     for number, (fan_in, units) in enumerate(pairwise(widths)):
@@ -58,16 +55,12 @@ def training_step(options: argparse.Namespace) -> tuple[Callable[[str], None], C
     images = tf.random.stateless_normal((options.batch, INPUTS), (hvd.rank(), 1))
     labels = tf.random.stateless_uniform((options.batch,), (hvd.rank(), 2), 0, CLASSES, tf.int32)
 
-    def mean_loss() -> tf.Tensor:
-        values = images
-        for kernel, bias in layers[:-1]:
-            values = tf.nn.relu(values @ kernel + bias)
-        kernel, bias = layers[-1]
-        return tf.reduce_mean(tf.nn.sparse_softmax_cross_entropy_with_logits(labels, values @ kernel + bias))
-
     def gradients() -> list[tf.Tensor]:
         with tf.GradientTape() as tape:
-            loss = mean_loss()
+            logits = images
+            for number, (kernel, bias) in enumerate(layers):
+                logits = (tf.nn.relu(logits) if number else logits) @ kernel + bias
+            loss = tf.reduce_mean(tf.nn.sparse_softmax_cross_entropy_with_logits(labels, logits))
         return tape.gradient(loss, variables)
 
     def averaged(values: list[tf.Tensor], compression: type = hvd.Compression.none) -> list[tf.Tensor]:
@@ -107,9 +100,8 @@ def training_step(options: argparse.Namespace) -> tuple[Callable[[str], None], C
             add()
         apply_sums()
 
-    ways = {"plain": plain, "fp16": fp16, "accumulate": accumulate}
     sizes = [4 * int(np.prod(variable.shape)) for variable in variables]
-    return lambda way: ways[way](), alone, sizes
+    return {"alone": alone, "plain": plain, "fp16": fp16, "accumulate": accumulate}, sizes
 
 
 def seconds(work: Callable[[], object], repeats: int) -> float:
@@ -121,13 +113,6 @@ def seconds(work: Callable[[], object], repeats: int) -> float:
         work()
         times.append(time.perf_counter() - start)
     return float(np.median(times[2:]))
-
-
-def all_reduce(array_bytes: int, repeats: int) -> dict[str, float]:
-    """An all-reduce by itself: its bytes and its median seconds."""
-    array, name = tf.ones(array_bytes // 4), f"bytes.{array_bytes}"
-    work = tf.function(lambda: hvd.allreduce(array, name=name), autograph=False)
-    return {"bytes": array_bytes, "seconds": seconds(work, repeats)}
 
 
 def main() -> None:
@@ -142,15 +127,11 @@ def main() -> None:
         own = gpus[hvd.local_rank() % len(gpus)]
         tf.config.set_visible_devices(own, "GPU")
         tf.config.experimental.set_memory_growth(own, True)
-    step, alone, sizes = training_step(options)
+    step, sizes = steps(options)
     result = {"ranks": hvd.size(), "gradients": len(sizes), "gradient_bytes": sum(sizes), "batch": options.batch}
-    result |= {"batches": options.batches, "alone": seconds(alone, options.repeats)}
-    every_way = hvd.size() == 2 and not options.ways
-    ways = WAYS if every_way else options.ways or WAYS[:1]
-    result["ways"] = {way: seconds(lambda way=way: step(way), options.repeats) for way in ways}
-    if every_way:  # after the steps, when TCP has found the speed of the link
-        result["small_all_reduce"] = all_reduce(SMALL_BYTES, options.repeats)
-        result["whole_all_reduce"] = all_reduce(sum(sizes), options.repeats)
+    result |= {"batches": options.batches, "alone": seconds(step["alone"], options.repeats)}
+    ways = options.ways or (WAYS if hvd.size() == 2 else WAYS[:1])
+    result["ways"] = {way: seconds(step[way], options.repeats) for way in ways}
     first = result["ways"][ways[0]]
     result |= {"step_seconds": first, "images_per_second": hvd.size() * options.batch / first}
     if hvd.rank() == 0:
