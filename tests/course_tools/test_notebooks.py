@@ -1,5 +1,9 @@
 """Making the committed notebooks: which are meant, when they are recorded, and what stays as it is."""
 
+import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import nbformat
@@ -86,3 +90,35 @@ def test_every_notebook_of_the_course_notes_its_cells(root: Path) -> None:
     files = [file for place in places for file in root.glob(place)]
     assert len(files) > 40
     assert [file for file in files if not notebooks.is_as_made(file)] == []
+
+
+@pytest.mark.slow
+def test_the_command_writes_a_notebook_and_says_which_cell_of_another_fails(
+    course: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.main(["notebooks", "--only", "03", "--force"]) == 0
+    assert capsys.readouterr().out == "notebooks/03_topic.ipynb\n"
+    [cell] = nbformat.read(course / "notebooks" / "03_topic.ipynb", as_version=4).cells
+    assert cell.outputs[0].data["text/plain"] == "2"
+    (course / "notebooks" / "src" / "10_other.py").write_text("# %%\none\n")
+    assert cli.main(["notebooks", "--only", "10", "--force"]) == 2
+    said = "notebooks/src/10_other.py: the cell that begins with `one` fails: NameError: name 'one' is not"
+    assert capsys.readouterr().out.startswith(said)
+    assert not (course / "notebooks" / "10_other.ipynb").exists()
+
+
+@pytest.mark.slow
+def test_recording_that_is_interrupted_leaves_the_notebook(course: Path) -> None:
+    started, target = course / "started", course / "notebooks" / "03_topic.ipynb"
+    code = f"# %%\nopen({str(started)!r}, 'w').close()\nimport time\ntime.sleep(600)\n"
+    (course / "notebooks" / "src" / "03_topic.py").write_text(code)
+    target.write_text("as it was")
+    command = [sys.executable, "-m", "course_tools", "notebooks", "--only", "03", "--force"]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    while not started.exists():
+        assert process.poll() is None
+        time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    output, _ = process.communicate(timeout=300)
+    assert process.returncode == 130 and "Traceback" not in output, output
+    assert target.read_text() == "as it was"

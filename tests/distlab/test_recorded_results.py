@@ -1,6 +1,5 @@
 """Recorded results say what they are of, and those in the repository can be made again by the command they name."""
 
-import importlib.util
 import re
 import sys
 from pathlib import Path
@@ -8,7 +7,7 @@ from types import ModuleType
 
 import pytest
 
-from distlab import frameworks, recorded_results
+from distlab import frameworks, programs, recorded_results
 
 NAMES = sorted(file.stem for file in recorded_results.FOLDER.glob("*.json"))
 MINE = {
@@ -25,10 +24,7 @@ MINE = {
 def record(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     """The program that makes the records."""
     monkeypatch.setattr(sys, "path", [str(frameworks.PROGRAMS), *sys.path])
-    specification = importlib.util.spec_from_file_location("record", frameworks.PROGRAMS / "record.py")
-    module = importlib.util.module_from_spec(specification)
-    specification.loader.exec_module(module)
-    return module
+    return programs.module(frameworks.PROGRAMS / "record.py")
 
 
 def test_there_is_a_record_of_every_run_and_no_other(record: ModuleType) -> None:

@@ -21,16 +21,11 @@ def squares_of_ranks(steps: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 @pytest.mark.slow
-def test_the_estimate_is_the_known_mean_and_covariance() -> None:
+def test_the_estimate_is_the_known_mean_and_covariance_and_the_scale_the_ratio_of_the_averages() -> None:
     """Within 2 %, which is over four standard deviations with so many steps."""
-    squared, trace = noise_scale.estimate(SMALL, SMALL * RANKS, *squares_of_ranks(40_000, seed=1))
-    assert (squared, trace) == pytest.approx((SQUARED_MEAN, TRACE), rel=0.02)
-
-
-@pytest.mark.slow
-def test_the_scale_is_the_ratio_of_the_averages() -> None:
-    small, big = squares_of_ranks(40_000, seed=2)
+    small, big = squares_of_ranks(40_000, seed=1)
     whole = noise_scale.estimate(SMALL, SMALL * RANKS, small, big)
+    assert tuple(whole) == pytest.approx((SQUARED_MEAN, TRACE), rel=0.02)
     assert whole.batch == pytest.approx(TRACE / SQUARED_MEAN, rel=0.03)
     # The average of the ratios of single steps is off: there the denominator is noisy.
     ratios = [

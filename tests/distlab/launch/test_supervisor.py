@@ -25,41 +25,27 @@ ACTS = ("0=stubborn,child,listen,wait", "1=listen,wait")
 PROCESSES = 3
 
 
-def test_a_failing_worker_is_shown_with_rank_exit_code_and_last_20_lines(launched: Launched) -> None:
+# Without help rank 0 of mpirun would wait in MPI's finalisation for rank 1, which waits for rank 0.
+FAILURES = [
+    ("tensorflow", ("0=stubborn,child,listen,wait", "1=lines25,exit3"), 3),
+    ("tensorflow", ("0=listen,wait", "1=child,lines25,kill"), -9),
+    pytest.param("mpirun", ("0=mpi,mpi", "1=mpi,lines25,exit1"), 1, marks=needs_mpi),
+    pytest.param("mpirun", ("0=mpi,mpi", "1=mpi,lines25,kill"), -9, marks=needs_mpi),
+    pytest.param("horovodrun", ("0=wait", "1=lines25,exit3"), 3, marks=needs_horovod),
+]
+
+
+@pytest.mark.parametrize(("starter", "acts", "code"), FAILURES)
+def test_a_process_that_fails_ends_the_job_and_is_shown_with_rank_exit_code_and_last_20_lines(
+    launched: Launched, starter: str, acts: tuple[str, str], code: int
+) -> None:
     with pytest.raises(launch.WorkerFailed) as caught:
-        launch.tensorflow(launched.program, "0=stubborn,child,listen,wait", "1=lines25,exit3", **LIMITS)
-    assert (caught.value.rank, caught.value.exit_code) == ("worker 1", 3)
-    message = str(caught.value)
-    assert message.startswith("worker 1 failed, exit code 3; the job was ended.")
+        getattr(launch, starter)(launched.program, *acts, **LIMITS)
+    name = "worker 1" if starter == "tensorflow" else "rank 1"
+    assert (caught.value.rank, caught.value.exit_code) == (name, code)
+    message, how = str(caught.value), "was killed by signal 9" if code < 0 else "failed"
+    assert message.startswith(f"{name} {how}, exit code {code}; the job was ended.")
     assert re.findall(r"line (\d+) of worker 1", message) == [str(line) for line in range(5, 25)]
-    assert launched.left() == []
-    assert caught.value.run.exit_codes == {"worker 0": None, "worker 1": 3}
-
-
-def test_a_worker_that_is_killed_is_told_apart_from_one_that_fails(launched: Launched) -> None:
-    with pytest.raises(launch.WorkerFailed, match="worker 0 was killed by signal 9, exit code -9"):
-        launch.tensorflow(launched.program, "0=child,kill", "1=listen,wait", **LIMITS)
-    assert launched.left() == []
-
-
-@needs_mpi
-@pytest.mark.parametrize(("act", "code"), [("raise", 1), ("kill", -9)])
-def test_a_rank_that_fails_after_it_connected_ends_the_job(launched: Launched, act: str, code: int) -> None:
-    """Without help rank 1 would wait in MPI's finalisation for rank 0, which waits for rank 1."""
-    with pytest.raises(launch.WorkerFailed) as caught:
-        launch.mpirun(launched.program, f"1=mpi,lines25,{act}", "0=mpi,mpi", **LIMITS)
-    assert (caught.value.rank, caught.value.exit_code) == ("rank 1", code)
-    assert "line 24 of worker 1" in str(caught.value)
-    assert launched.left() == []
-
-
-@needs_horovod
-def test_a_rank_of_horovodrun_that_fails_is_named(launched: Launched) -> None:
-    with pytest.raises(launch.WorkerFailed) as caught:
-        launch.horovodrun(launched.program, "all=show:HOROVOD_SIZE", "0=wait", "1=exit3", **LIMITS)
-    assert (caught.value.rank, caught.value.exit_code) == ("rank 1", 3)
-    assert caught.value.run.output["rank 1"] == "HOROVOD_SIZE is 2"
-    assert caught.value.run.output["rank 0"] in ("", "HOROVOD_SIZE is 2")  # it may have been ended before it began
     assert launched.left() == []
 
 

@@ -5,7 +5,6 @@ Questions whose answer is a text, or arithmetic that a formula here would only r
 
 import heapq
 import json
-import math
 import subprocess
 from collections.abc import Callable
 from types import SimpleNamespace
@@ -142,13 +141,6 @@ def in_16_bits(v: Any) -> str:
     return "Infinity" if np.isinf(sums[-1]) else f"{v.value:,}, up to rounding"
 
 
-def adasum(v: Any) -> float:
-    angle = math.radians(v.degrees)
-    a, b = v.length * np.array([1.0, 0.0]), v.length * np.array([math.cos(angle), math.sin(angle)])
-    combined = (1 - a @ b / (2 * a @ a)) * a + (1 - a @ b / (2 * b @ b)) * b
-    return float(np.linalg.norm(combined))
-
-
 # Chapters 10 to 15 ---------------------------------------------------------------------------------------------------
 
 
@@ -217,7 +209,6 @@ EXPECTED: dict[str, Callable[[Any], float | str]] = {
     "09 average_over_ranks": lambda v: total([v.start + rank for rank in range(v.ranks)]) / v.ranks,
     "09 fused_all_reduces": buffers,
     "09 overflow_in_fp16": in_16_bits,
-    "09 length_by_adasum": adasum,
     "10 noise_scale_of_ranks": noise_scale,
     "11 images_processed": lambda v: whole_batches(v.images, v.batch * v.gpus),
     "12 bubble": lambda v: waiting_share(v.stages, v.micro_batches),
@@ -225,7 +216,6 @@ EXPECTED: dict[str, Callable[[Any], float | str]] = {
     "12 activations_of_a_stage": activations,
     "12 width_of_the_seam": seam,
     "15 host_of_a_rank": host,
-    "15 jobs_of_an_array": lambda v: math.ceil(v.tasks / v.at_once) * v.minutes,
 }
 
 
