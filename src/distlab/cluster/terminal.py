@@ -61,7 +61,13 @@ def show(*, name: str = DEFAULT_NAME) -> int:
     takes_jobs = answer.status == 0
     states = dict(line.split() for line in answer.output.splitlines()) if takes_jobs else {}
     rows = [
-        (node, address(node), states.get(node, "no answer"), _rate(link), _latency(link))
+        (
+            node,
+            address(node),
+            states.get(node, "no answer"),
+            _rate(link),
+            f"+{1e3 * link.latency:g} ms" if link.latency else "",
+        )
         for node, link in cluster.links().items()
     ]
     print(tables.text(("node", "address", "Slurm says", "rate", "latency"), rows) + "\n")
@@ -96,10 +102,6 @@ def _rate(link: Link) -> str:
     if not link.is_up:
         return "cut"
     return f"{link.rate / 1e6:g} Mbit/s" if link.rate else "unlimited"
-
-
-def _latency(link: Link) -> str:
-    return f"+{1e3 * link.latency:g} ms" if link.latency else ""
 
 
 def link(

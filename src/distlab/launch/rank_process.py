@@ -85,12 +85,10 @@ class _Forked:
 
     def __init__(self, server: str, program: list[str], output: int | None) -> None:
         """Raises OSError, or KeyError, when there is no server any more, or it declines."""
-        os.umask(umask := os.umask(0))
         request = {
             "arguments": program[1:],
             "environment": dict(os.environ),
             "folder": str(Path.cwd()),
-            "umask": umask,
             "processors": sorted(os.sched_getaffinity(0)),
         }
         streams = [0, 1, 2] if output is None else [0, output, output]
