@@ -6,7 +6,8 @@ docs/sources.md the published numbers, and docs/commands.md.
 
 import json
 import re
-from collections.abc import Mapping
+import tomllib
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -40,8 +41,8 @@ class Session(NamedTuple):
     """
 
     when: str
-    chapters: tuple[str, ...]
-    labs: tuple[str, ...] = ()
+    chapters: Sequence[str]
+    labs: Sequence[str] = ()
     at_home: str = "–"
     shorten: str = "–"
 
@@ -50,35 +51,10 @@ class Session(NamedTuple):
         return sum(read[chapter] for chapter in self.chapters) + sum(labs[lab] for lab in self.labs)
 
 
-HALF_DAY = (
-    Session("first hour", ("01",), shorten="01: model parallelism, asynchronous updates", at_home="before: 00"),
-    Session("second hour", ("03",), ("03",), shorten="03: the all-reduce"),
-    Session("third hour", ("06",), shorten="06: sections 6, 7 and 9", at_home="after: lab 06"),
-    Session("fourth hour", ("09",), shorten="09: sections 7 and 8", at_home="after: lab 09"),
-)
-TWO_DAYS = (
-    Session(
-        "day 1, morning", ("01", "02", "03"), ("03",), at_home="before: 00; then lab 02", shorten="02: two switches"
-    ),
-    Session("day 1, afternoon", ("04", "06"), ("04", "06"), at_home="05", shorten="04: sections 8 and 9"),
-    Session("day 2, morning", ("07", "09"), ("07", "09"), shorten="07: sections 6 and 8"),
-    Session("day 2, afternoon", ("10", "11"), ("10",), at_home="13; labs 11 and 13", shorten="10: sections 6 to 8"),
-)
-SEMESTER = (
-    Session("week 1", ("00", "01", "02"), ("02",)),
-    Session("week 2", ("03", "04"), ("03", "04")),
-    Session("week 3", ("05",), ("05",), shorten="lab 05: exercise 4"),
-    Session("week 4", ("06",), ("06",)),
-    Session("week 5", ("07",), ("07",)),
-    Session("week 6", ("08", "08b"), ("08",), shorten="08b"),
-    Session("week 7", ("09",), ("09",)),
-    Session("week 8", ("10",), ("10",)),
-    Session("week 9", ("11",), ("11",)),
-    Session("week 10", ("12",), ("12",), shorten="12: section 4"),
-    Session("week 11", ("13",), ("13",), shorten="lab 13: what it marks as optional"),
-    Session("week 12", ("14", "15"), ("15",), at_home="lab 14; lab 16, the project of the term"),
-)
-SCHEDULES = {"Half a day": HALF_DAY, "Two days": TWO_DAYS, "A semester of twelve weeks": SEMESTER}
+SCHEDULES = {
+    title: [Session(**session) for session in sessions]
+    for title, sessions in tomllib.loads(Path(__file__).with_name("schedules.toml").read_text()).items()
+}
 
 
 class Entry(NamedTuple):

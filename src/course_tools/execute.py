@@ -74,8 +74,7 @@ def _write_pages(outcomes: Outcomes, plan: ExecutionPlan) -> list[str]:
         try:
             # The page of a skipped notebook shows the committed outputs.
             source = executed if executed.exists() else notebook
-            for missing in html_pages.write_page(source, html / f"{notebook.stem}.html", NOTEBOOKS):
-                print(missing)
+            html_pages.write_page(source, html / f"{notebook.stem}.html", NOTEBOOKS)
         except Exception as fault:  # a notebook that cannot be read
             if outcomes[notebook.stem].status != runner.FAILED:
                 problems.append(f"The page of {notebook.stem} was not written: {str(fault).strip().splitlines()[0]}")

@@ -40,11 +40,6 @@ class GlossaryEntry:
     file: str
     meaning: str
 
-    @property
-    def is_linked(self) -> bool:
-        """Whether the first use in a chapter becomes a link."""
-        return self.term not in NOT_LINKED
-
     def occurs_in(self, text: str) -> bool:
         """Whether the text has the term, in any place."""
         return re.search(_pattern(self.term), text) is not None
@@ -64,7 +59,7 @@ def link_first_uses(notebook: NotebookNode, page: Path, address: str) -> None:
 
     The opening and the closing block stay as they are: the README quotes the one, and the other lists titles.
     """
-    linked = {entry.term.lower(): entry for entry in entries(page) if entry.is_linked}
+    linked = {entry.term.lower(): entry for entry in entries(page) if entry.term not in NOT_LINKED}
     if not linked:
         return
     # The longest come first: in "ring all-reduce" there is no "all-reduce".
@@ -79,7 +74,8 @@ def _with_links(text: str, anywhere: re.Pattern[str], linked: dict[str, Glossary
 
     def link(match: re.Match[str]) -> str:
         words = " ".join(match[0].split()).lower()
-        entry = next((linked.pop(form) for form in _singular(words) if form in linked), None)
+        forms = words, words.removesuffix("s"), words.removesuffix("es")
+        entry = next((linked.pop(form) for form in forms if form in linked), None)
         return f"[{match[0]}]({address}#{entry.anchor})" if entry else match[0]
 
     end = 0
@@ -88,11 +84,6 @@ def _with_links(text: str, anywhere: re.Pattern[str], linked: dict[str, Glossary
         yield skipped[0]
         end = skipped.end()
     yield anywhere.sub(link, text[end:])
-
-
-def _singular(words: str) -> tuple[str, ...]:
-    """The forms under which a word of a text may be in the glossary."""
-    return words, words.removesuffix("s"), words.removesuffix("es")
 
 
 def _pattern(term: str) -> str:

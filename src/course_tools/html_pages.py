@@ -33,13 +33,11 @@ class PageRenderer(IPythonRenderer):
     """nbconvert's renderer of Markdown: formulas are MathML, pictures are inside, links lead from page to page.
 
     folder: where the notebook belongs, to which its links and pictures are relative.  page: the file of the page.
-    missing: the pictures that were pasted into the text and are not in the notebook; their descriptions are shown.
     """
 
     def __init__(self, folder: Path, page: Path, attachments: dict[str, Any] | None = None, **options: Any) -> None:
         super().__init__(escape=False, attachments=attachments, **options)
         self.folder, self.page = folder, page
-        self.missing: list[str] = []
 
     def inline_math(self, body: str) -> str:
         """A formula in a line."""
@@ -51,10 +49,9 @@ class PageRenderer(IPythonRenderer):
 
     def image(self, text: str, url: str, title: str | None = None) -> str:
         """A picture of the course or of the notebook."""
-        file, attachment = self.folder / url, unquote(url.removeprefix("attachment:"))
+        file = self.folder / url
         if url.startswith("attachment:"):
-            data = self.attachments.get(attachment)
-            self.missing += [] if data else [attachment]
+            data = self.attachments.get(unquote(url.removeprefix("attachment:")))
             url = "data:{};base64,{}".format(*next(iter(data.items()))) if data else ""
         elif file.is_file():
             url = f"data:{mimetypes.guess_type(file)[0]};base64,{base64.b64encode(file.read_bytes()).decode()}"
@@ -77,22 +74,20 @@ def write_pages() -> int:
     damaged = []
     for notebook in files:
         try:
-            missing = write_page(notebook, pages / f"{notebook.stem}.html", notebooks)
-            print(pages / f"{notebook.stem}.html", *missing, sep="\n")
+            write_page(notebook, pages / f"{notebook.stem}.html", notebooks)
+            print(pages / f"{notebook.stem}.html")
         except NotJSONError:
             damaged.append(f"{notebook} cannot be read as a notebook; {how_to_repair(notebook)}.")
     print("\n".join(damaged), end="\n" if damaged else "")
     return 1 if damaged else 0
 
 
-def write_page(notebook_file: Path, page: Path, folder: Path) -> list[str]:
+def write_page(notebook_file: Path, page: Path, folder: Path) -> None:
     """Convert one executed notebook into one HTML file that shows everything without a network.
 
-    `folder` is where the notebook belongs. Returns a sentence for each picture that was pasted into a text and is not
-    in the notebook.
+    `folder` is where the notebook belongs.
     """
-    missing = _write(nbformat.read(notebook_file, as_version=4), page, folder)
-    return [f"The picture {name} is not in {notebook_file.name}: paste it again." for name in missing]
+    _write(nbformat.read(notebook_file, as_version=4), page, folder)
 
 
 def write_glossary(folder: Path, pages: Path) -> None:
@@ -103,15 +98,11 @@ def write_glossary(folder: Path, pages: Path) -> None:
         _write(nbformat.v4.new_notebook(cells=[cell]), pages / GLOSSARY, folder)
 
 
-def _write(notebook: NotebookNode, page: Path, folder: Path) -> list[str]:
-    missing = []
-
+def _write(notebook: NotebookNode, page: Path, folder: Path) -> None:
     @jinja2.pass_context
     def markdown2html(context: jinja2.runtime.Context, source: str) -> str:
         renderer = PageRenderer(folder, page, context["cell"].get("attachments"))
-        html = str(MarkdownWithMath(renderer).render(source))
-        missing.extend(renderer.missing)
-        return html
+        return str(MarkdownWithMath(renderer).render(source))
 
     for cell in notebook.cells:
         if cell.cell_type == "code":
@@ -122,7 +113,6 @@ def _write(notebook: NotebookNode, page: Path, folder: Path) -> list[str]:
     html, _ = exporter.from_notebook_node(notebook, {"metadata": {"name": title_of(notebook)}})
     page.parent.mkdir(parents=True, exist_ok=True)
     page.write_text(html)
-    return missing
 
 
 def write_index(folder: Path, outcomes: Mapping[str, NotebookOutcome]) -> Path:

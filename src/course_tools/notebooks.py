@@ -85,11 +85,8 @@ def convert(source: Path) -> NotebookNode:
 def convert_plainly(source: Path, number: str) -> NotebookNode:
     """The notebook that a text source describes, without outputs; the same for the same text, cell ids included.
 
-    `number` is that of its chapter. Raises NotRecorded if git has left a merge conflict in the source.
+    `number` is that of its chapter.
     """
-    for line, text in enumerate(source.read_text().splitlines(), start=1):
-        if text.startswith(("<<<<<<< ", ">>>>>>> ")):
-            raise NotRecorded(f"{source}, line {line}: `{text.strip()}` marks a merge conflict; resolve it first.")
     notebook = jupytext.read(source, fmt="py:percent")
     notebook.metadata = nbformat.from_dict(
         {

@@ -9,11 +9,13 @@ import sys
 import tempfile
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
-from functools import partial
 from pathlib import Path
-from typing import IO, NamedTuple
+from typing import IO
 
 import nbformat
 import psutil
@@ -26,7 +28,6 @@ from course_tools.resource_use import MEMORY_MEASURE, MIB, ResourceUse
 from course_tools.site.chapters import chapter_notebooks, how_to_repair
 from distlab import launch
 from distlab.runtime import processes
-from distlab.runtime.worker_pool import run_all
 
 OK, FAILED, SKIPPED = "ok", "failed", "skipped"
 
@@ -36,10 +37,8 @@ REQUIREMENTS = {"needs-horovod": launch.horovod_problem}
 FIGURES = Path(__file__).parents[2] / "docs" / "performance.json"
 """What each notebook took when the course was last measured (see `make bench`)."""
 
-# For a notebook that was never measured.
-UNKNOWN_SECONDS, UNKNOWN_MIB = 60.0, 2048.0
-# The course fits a machine of 4 GiB for each pair of cores, and leaves the rest to the user.
-MIB_PER_SLOT, SHARE_OF_FREE_MEMORY = 2048.0, 0.8
+UNKNOWN_SECONDS = 60.0  # for a notebook that was never measured
+MIB_PER_NOTEBOOK = 2048.0
 SECONDS_TO_START, SECONDS_BETWEEN_LOOKS = 300, 0.25
 MEGABYTES_PER_LOG = 10
 
@@ -66,14 +65,6 @@ _BEGUN = re.compile(rb"^Executing Cell (\d+)-", re.MULTILINE)
 _USED = re.compile(r"^Processor seconds: ([\d.]+)$", re.MULTILINE)
 _OF_PAPERMILL = "papermill-error-cell-tag"
 """The tag of the cells in which papermill says where a notebook has failed."""
-
-
-class Need(NamedTuple):
-    """What a notebook takes: elapsed seconds alone, MiB of memory, and whether it starts several processes."""
-
-    seconds: float
-    memory_mib: float
-    several_processes: bool
 
 
 @dataclass
@@ -116,49 +107,27 @@ def choose(folder: Path, only: str | None = None) -> list[Path]:
 
 def missing_requirement(notebook: Path) -> str | None:
     """Why this notebook cannot run here, in one sentence; None when it can."""
-    first = nbformat.read(notebook, as_version=4).cells[:1]
-    tags = [tag for cell in first for tag in cell.metadata.get("tags", [])]
+    tags = [tag for cell in _cells(notebook)[:1] for tag in cell.metadata.get("tags", [])]
     return next(filter(None, (REQUIREMENTS[tag]() for tag in tags if tag in REQUIREMENTS)), None)
 
 
 def default_at_once(cores: int) -> int:
-    """How many notebooks to run side by side: one for each core, four at most for the memory's sake.
-
-    Of those that start several processes only one runs at a time; the others keep one core busy most of the time.
-    """
-    return max(1, min(cores, 4))
+    """How many notebooks to run side by side: one for each core, four at most, and as many as the free memory holds."""
+    return max(1, min(cores, 4, int(psutil.virtual_memory().available / MIB / MIB_PER_NOTEBOOK)))
 
 
-def needs(notebooks: Sequence[Path], figures: Path = FIGURES) -> dict[Path, Need]:
-    """What each notebook takes, by the figures of the last measurement where they have it."""
+def in_lanes(notebooks: Sequence[Path], figures: Path = FIGURES) -> tuple[list[Path], list[Path]]:
+    """The notebooks that start several processes, of which one runs at a time, and the others; the longest first."""
     measured = json.loads(figures.read_text())["notebooks"] if figures.exists() else {}
-    found = {}
-    for notebook in notebooks:
-        figure = measured.get(notebook.stem, {"seconds": UNKNOWN_SECONDS, "memory_mib": UNKNOWN_MIB})
-        source = "\n".join(cell.source for cell in _cells(notebook) if cell.cell_type == "code")
-        found[notebook] = Need(figure["seconds"], figure["memory_mib"], bool(_STARTS.search(source)))
-    return found
 
+    def seconds(notebook: Path) -> float:
+        return float(measured.get(notebook.stem, {"seconds": UNKNOWN_SECONDS})["seconds"])
 
-def next_notebook(
-    need_of: Mapping[Path, Need], memory_mib: float, waiting: Sequence[Path], running: Sequence[Path]
-) -> Path | None:
-    """Which of the waiting notebooks to start beside the running ones, if any: the `choose` of `run_all`.
-
-    One that starts several processes comes first whenever none runs, since those follow one another; else the longest.
-    A notebook that needs more memory than there is runs alone.
-    """
-    left = memory_mib - sum(need_of[notebook].memory_mib for notebook in running)
-    crowded = any(need_of[notebook].several_processes for notebook in running)
-
-    def fits(notebook: Path) -> bool:
-        need = need_of[notebook]
-        return (need.memory_mib <= left or not running) and not (crowded and need.several_processes)
-
-    def urgency(notebook: Path) -> tuple[bool, float]:
-        return need_of[notebook].several_processes, need_of[notebook].seconds
-
-    return max(filter(fits, waiting), key=urgency, default=None)
+    lanes: tuple[list[Path], list[Path]] = [], []
+    for notebook in sorted(notebooks, key=seconds, reverse=True):
+        starts = any(_STARTS.search(cell.source) for cell in _cells(notebook) if cell.cell_type == "code")
+        lanes[0 if starts else 1].append(notebook)
+    return lanes
 
 
 def execute(plan: ExecutionPlan) -> dict[str, NotebookOutcome]:
@@ -167,18 +136,11 @@ def execute(plan: ExecutionPlan) -> dict[str, NotebookOutcome]:
     Writes `executed/NAME.ipynb` and `logs/NAME.log` under `plan.build`. When this returns or is interrupted, nothing
     that a notebook started is alive; the outputs of earlier runs stay until a notebook has ended.
     """
-    memory = min(MIB_PER_SLOT * plan.at_once, SHARE_OF_FREE_MEMORY * psutil.virtual_memory().available / MIB)
-    chooser = partial(next_notebook, needs(plan.notebooks), memory)
     for name in ("executed", "logs"):
         (plan.build / name).mkdir(parents=True, exist_ok=True)
-    mark = processes.new_mark()
-    ended: list[str] = []
-    stopping = threading.Event()
-
-    def stop() -> None:
-        stopping.set()
-        processes.end(mark)
-
+    mark, stopping = processes.new_mark(), threading.Event()
+    crowded, others = map(deque, in_lanes(plan.notebooks))
+    outcomes: dict[Path, NotebookOutcome] = {}
     # A kernel sets FORCE_COLOR for its programs, which makes no terminal of a file.
     console = Console(highlight=False, soft_wrap=True, force_terminal=sys.stdout.isatty())
     columns = (TextColumn("{task.description}"), MofNCompleteColumn())
@@ -188,49 +150,64 @@ def execute(plan: ExecutionPlan) -> dict[str, NotebookOutcome]:
         Progress(
             *columns, console=console, refresh_per_second=2, transient=True, disable=not console.is_terminal
         ) as bars,
+        ThreadPoolExecutor(plan.at_once) as pool,
     ):
         together = bars.add_task("notebooks done", total=len(plan.notebooks))
 
-        def run(notebook: Path) -> NotebookOutcome:
+        def run(notebook: Path) -> None:
             name = notebook.stem
             cells = len(_cells(notebook)) + bool(plan.parameters)  # for which papermill adds a cell
             bar = bars.add_task(f"{name}: cell", total=cells)
             folder = Path(tempfile.mkdtemp(prefix=f"{name[:2]}-", dir=scratch))
-            outcome = run_one(notebook, plan, mark, folder, lambda cell: bars.update(bar, completed=cell))
+            outcome = run_one(notebook, plan, mark, folder, stopping, lambda cell: bars.update(bar, completed=cell))
             bars.remove_task(bar)
             if not stopping.is_set():
                 if (executed := folder / notebook.name).exists():
                     shutil.move(executed, plan.build / "executed" / notebook.name)
-                ended.append(name)
+                outcomes[notebook] = outcome
                 bars.advance(together)
                 used = f"{outcome.seconds:.0f} s, {outcome.peak_memory_mib:,.0f} MiB"
                 console.print(f"{name}: {outcome.status}, {outcome.error if outcome.status == SKIPPED else used}")
-            return outcome
+
+        def work(*lanes: deque[Path]) -> None:
+            for lane in lanes:
+                while lane and not stopping.is_set():
+                    with suppress(IndexError):  # another thread has taken the last one
+                        run(lane.popleft())
 
         try:
-            outcomes = run_all(plan.notebooks, run, plan.at_once, stop, chooser)
+            threads = [pool.submit(work, *lanes) for lanes in [(crowded, others), *[(others,)] * (plan.at_once - 1)]]
+            for thread in threads:
+                thread.result()
         except (KeyboardInterrupt, SystemExit):  # SystemExit: see processes.end_on_signals
-            unfinished = ", ".join(notebook.stem for notebook in plan.notebooks if notebook.stem not in ended)
+            stopping.set()
+            pool.shutdown()
+            unfinished = ", ".join(notebook.stem for notebook in plan.notebooks if notebook not in outcomes)
             print(f"\nInterrupted; everything that the notebooks had started is ended. Not finished: {unfinished}.")
-            print(f"Finished: {', '.join(sorted(ended)) or 'none'}.", flush=True)
+            print(f"Finished: {', '.join(sorted(notebook.stem for notebook in outcomes)) or 'none'}.", flush=True)
             raise
-    return {notebook.stem: outcome for notebook, outcome in zip(plan.notebooks, outcomes, strict=True)}
+    return {notebook.stem: outcomes[notebook] for notebook in plan.notebooks}
 
 
 def run_one(
-    notebook: Path, plan: ExecutionPlan, outer_mark: str, folder: Path, on_cell: Callable[[int], object]
+    notebook: Path,
+    plan: ExecutionPlan,
+    outer_mark: str,
+    folder: Path,
+    stopping: threading.Event,
+    on_cell: Callable[[int], object],
 ) -> NotebookOutcome:
     """Run one notebook within the plan's limits, and end whatever it leaves behind; `on_cell` gets each cell's number.
 
     The executed notebook and its temporary files are in `folder`.
     """
-    if outcome := _not_to_run(notebook, plan):
-        return outcome
+    if reason := missing_requirement(notebook):
+        return NotebookOutcome(SKIPPED, error=reason)
     log, mark, start = plan.build / "logs" / f"{notebook.stem}.log", processes.new_mark(), time.perf_counter()
     with log.open("w") as stream, ResourceUse(mark) as use:
         process = _started(notebook, plan, f"{outer_mark} {mark}", folder, stream)
         try:
-            limit = _watch(process, log, plan.seconds_per_notebook, on_cell)
+            limit = _watch(process, log, plan.seconds_per_notebook, stopping, on_cell)
         finally:
             processes.end(mark)
     outcome = NotebookOutcome(OK, time.perf_counter() - start, use.peak_memory / MIB)
@@ -243,10 +220,13 @@ def run_one(
     if limit or process.returncode or len(begun) < len(cells):
         outcome.status, last = FAILED, cells[begun[-1] - 1] if begun else None
         if last:
-            outcome.failing_cell, outcome.failing_line = begun[-1], _first_line(last.source)
+            outcome.failing_cell = begun[-1]
+            outcome.failing_line = next(filter(None, map(str.strip, last.source.splitlines())), "")
         if "nbclient.exceptions.CellTimeoutError" in said:
             limit = f"the cell ran longer than {plan.seconds_per_cell} s"
         outcome.error = limit or _error(last, said)
+        if not _cells(notebook):
+            outcome.error = f"it cannot be read as a notebook ({outcome.error}); {how_to_repair(notebook)}"
     return outcome
 
 
@@ -273,36 +253,23 @@ def _started(notebook: Path, plan: ExecutionPlan, marks: str, folder: Path, log:
     return processes.start(command, marks, env=os.environ | own_folders, stdout=log, stderr=subprocess.STDOUT)
 
 
-def _not_to_run(notebook: Path, plan: ExecutionPlan) -> NotebookOutcome | None:
-    """Why a notebook is skipped, or fails before it runs."""
-    try:
-        reason = missing_requirement(notebook)
-    except Exception as fault:  # whatever lies where a notebook should be
-        why = f"{type(fault).__name__}: {_first_line(str(fault))[:120]}"
-        error = f"it cannot be read as a notebook ({why}); {how_to_repair(notebook)}"
-        return NotebookOutcome(FAILED, error=error)
-    if reason:
-        return NotebookOutcome(SKIPPED, error=reason)
-    sources = [cell.source for cell in _cells(notebook) if "parameters" in cell.metadata.get("tags", [])]
-    idle = [name for name in plan.parameters if not re.search(rf"^{name}\s*[:=]", "\n".join(sources), re.MULTILINE)]
-    if idle:
-        names = " and ".join(name.upper() for name in idle)
-        return NotebookOutcome(FAILED, error=f"{names} would change nothing: no cell with the tag `parameters` sets it")
-    return None
-
-
-def _watch(process: subprocess.Popen[str], log: Path, seconds: float, on_cell: Callable[[int], object]) -> str | None:
-    """Wait until papermill has ended or a limit is reached; returns which limit that was."""
+def _watch(
+    process: subprocess.Popen[str],
+    log: Path,
+    seconds: float,
+    stopping: threading.Event,
+    on_cell: Callable[[int], object],
+) -> str | None:
+    """Wait until papermill has ended, a limit is reached or the run is to stop; returns which limit that was."""
     deadline = time.monotonic() + seconds
     with log.open("rb") as reading:
-        while process.poll() is None:
+        while process.poll() is None and not stopping.wait(SECONDS_BETWEEN_LOOKS):
             for number in _BEGUN.findall(reading.read()):
                 on_cell(int(number))
             if time.monotonic() > deadline:
                 return f"the notebook ran longer than {seconds} s"
             if log.stat().st_size > MEGABYTES_PER_LOG * 10**6:
                 return f"the cell printed more than {MEGABYTES_PER_LOG} MB"
-            time.sleep(SECONDS_BETWEEN_LOOKS)
     return None
 
 
@@ -325,10 +292,6 @@ def _cells(notebook: Path) -> list[NotebookNode]:
         return [cell for cell in cells if _OF_PAPERMILL not in cell.metadata.get("tags", [])]
     except Exception:  # whatever is wrong with it: it fails when its turn comes, and says why
         return []
-
-
-def _first_line(text: str) -> str:
-    return next((line.strip() for line in text.splitlines() if line.strip()), "")
 
 
 def summary(outcomes: Outcomes) -> str:

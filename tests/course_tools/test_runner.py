@@ -5,7 +5,6 @@ import signal
 import subprocess
 import sys
 import time
-from functools import partial
 from pathlib import Path
 
 import nbformat
@@ -13,7 +12,6 @@ import psutil
 import pytest
 
 from course_tools import runner
-from course_tools.runner import Need, next_notebook
 from distlab.runtime import processes
 
 pytestmark = pytest.mark.slow
@@ -50,8 +48,7 @@ def test_a_run_names_notebook_cell_and_error_and_keeps_what_the_others_gave(
     write_notebook(folder, "03_dies", "import os\nos._exit(3)", PARAMETERS)
     write_notebook(folder, "04_leaves", LEAVES_A_PROCESS.format(file=str(tmp_path / "left")), PARAMETERS)
     write_notebook(folder, "05_exits", "raise SystemExit", PARAMETERS)
-    write_notebook(folder, "06_no_parameters", "epochs = 1")
-    write_notebook(folder, "07_needy", "raise ValueError('it must not run')", PARAMETERS, needs="needs-horovod")
+    write_notebook(folder, "06_needy", "raise ValueError('it must not run')", PARAMETERS, needs="needs-horovod")
     monkeypatch.setitem(runner.REQUIREMENTS, "needs-horovod", lambda: "the reason")
     plan = runner.ExecutionPlan(runner.choose(folder), build, {"epochs": 7}, seconds_per_cell=8, at_once=2)
     outcomes = runner.execute(plan)
@@ -59,13 +56,12 @@ def test_a_run_names_notebook_cell_and_error_and_keeps_what_the_others_gave(
 
     assert [name for name, outcome in outcomes.items() if outcome.status == runner.OK] == ["00_good", "04_leaves"]
     assert runner.summary(outcomes).splitlines() == [
-        "5 of 8 notebooks failed:",
+        "4 of 7 notebooks failed:",
         "FAILED 01_error, cell 3 (# the fault): ValueError: on purpose",
         "FAILED 02_endless, cell 2 (while True:): the cell ran longer than 8 s",
         "FAILED 03_dies, cell 2 (import os): nbclient.exceptions.DeadKernelError: Kernel died",
         "FAILED 05_exits, cell 2 (raise SystemExit): SystemExit",
-        "FAILED 06_no_parameters: EPOCHS would change nothing: no cell with the tag `parameters` sets it",
-        "Skipped 07_needy: the reason",
+        "Skipped 06_needy: the reason",
     ]
     last = nbformat.read(build / "executed" / "00_good.ipynb", as_version=4).cells[-1]
     assert [output.text for output in last.outputs] == ["digits 7 2\n"]
@@ -133,30 +129,35 @@ def test_an_interrupted_run_says_what_was_finished_leaves_no_process_and_keeps_e
         processes.end(mark)
 
 
-A, B, C, D = (Path(f"0{number}_{name}.ipynb") for number, name in enumerate("abcd"))
-
-
-def test_which_notebook_comes_next() -> None:
-    """Of those with several processes one at a time, else the longest; what needs too much memory waits or is alone."""
-    choose = partial(
-        next_notebook, {A: Need(10, 1, True), B: Need(20, 1, True), C: Need(5, 1, False), D: Need(30, 1, False)}, 4000
-    )
-    assert choose([A, B, C], []) == B
-    assert choose([A, C, D], [B]) == D
-    assert choose([A], [B, C]) is None
-    assert choose([A], [C]) == A
-    need_of = {A: Need(10, 2500, False), B: Need(20, 1000, False), C: Need(5, 900, False), D: Need(50, 9000, False)}
-    choose = partial(next_notebook, need_of, 3000)
-    assert choose([A, C], [B]) == C
-    assert choose([D, A], [B]) is None
-    assert choose([D], []) == D
-
-
-def test_needs_are_those_of_the_last_measurement_and_the_launcher_is_seen(root: Path, tmp_path: Path) -> None:
-    notebooks = [root / "notebooks" / f"{name}.ipynb" for name in ("01_why_distribute", "07_multi_worker")]
+def test_those_that_start_several_processes_are_a_lane_of_their_own_and_the_longest_comes_first(
+    tmp_path: Path,
+) -> None:
+    launches = "launch.tensorflow('program.py')"
+    alone = [write_notebook(tmp_path, name, "1") for name in ("00_short", "01_unknown", "02_long")]
+    crowded = [write_notebook(tmp_path, name, launches) for name in ("03_short", "04_long")]
+    seconds = {"00_short": 5, "02_long": 90, "03_short": 10, "04_long": 20}
     figures = tmp_path / "performance.json"
-    figures.write_text(json.dumps({"notebooks": {"07_multi_worker": {"seconds": 12.5, "memory_mib": 800}}}))
-    assert runner.needs(notebooks, figures) == {
-        notebooks[0]: Need(runner.UNKNOWN_SECONDS, runner.UNKNOWN_MIB, False),
-        notebooks[1]: Need(12.5, 800, True),
-    }
+    figures.write_text(json.dumps({"notebooks": {name: {"seconds": each} for name, each in seconds.items()}}))
+    assert runner.in_lanes([*alone, *crowded], figures) == (crowded[::-1], alone[::-1])
+
+
+def test_every_notebook_runs_once_and_two_with_several_processes_never_side_by_side(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    notebooks = [write_notebook(tmp_path, f"0{number}_starts", "launch.mpirun('a.py')") for number in range(3)]
+    notebooks += [write_notebook(tmp_path, f"1{number}_alone", "1") for number in range(3)]
+    running: list[str] = []
+    seen: list[list[str]] = []
+
+    def run_one(notebook: Path, *others: object) -> runner.NotebookOutcome:
+        running.append(notebook.stem)
+        seen.append([*running])
+        time.sleep(0.05)
+        running.remove(notebook.stem)
+        return runner.NotebookOutcome(runner.OK)
+
+    monkeypatch.setattr(runner, "run_one", run_one)
+    outcomes = runner.execute(runner.ExecutionPlan(notebooks, tmp_path / "build", at_once=3))
+    assert list(outcomes) == [notebook.stem for notebook in notebooks]
+    assert len(seen) == 6 and max(map(len, seen)) == 3
+    assert all(sum(name.endswith("starts") for name in names) <= 1 for names in seen)

@@ -9,7 +9,7 @@ class Measure:
     """One line of the benchmark.
 
     values: in `unit`, one for each round.  goal: the most that their median should be; the least, with `at_least`.
-    skipped: why there are no values.
+    skipped: why the values do not count.
     """
 
     part: str
@@ -18,7 +18,7 @@ class Measure:
     values: list[float]
     goal: float
     at_least: bool = False
-    skipped: str = ""
+    skipped: str | None = None
 
     def row(self) -> tuple[str, str, str, str, str, str]:
         """Part, what, median, spread, goal and whether it is reached, in words."""
@@ -31,11 +31,6 @@ class Measure:
         reached = median >= self.goal if self.at_least else median <= self.goal
         value = f"{number(median)} {self.unit}".strip()
         return self.part, self.name, value, between, goal, "yes" if reached else "no"
-
-
-def skipped(part: str, name: str, goal: float, reason: str) -> Measure:
-    """A line for what could not be measured here."""
-    return Measure(part, name, "", [], goal, skipped=reason)
 
 
 def number(value: float) -> str:

@@ -10,7 +10,7 @@ from pathlib import Path
 import nbformat
 
 from course_tools import lab_sources, runner
-from course_tools.bench.measures import Measure, skipped
+from course_tools.bench.measures import Measure
 from course_tools.resource_use import MIB, ResourceUse
 from distlab import devices
 from distlab.runtime import processes
@@ -27,20 +27,18 @@ def measure_alone(notebooks: Sequence[Path]) -> list[Measure]:
     """Each notebook with nothing beside it: elapsed seconds, the longest cell, peak memory."""
     measures = []
     for notebook in notebooks:
-        outcome = _run_alone(notebook)
-        if outcome.status != runner.OK:
-            measures.append(skipped(ALONE, notebook.stem, SECONDS_GOAL, outcome.error or "it was skipped"))
-            continue
-        measures += [
-            Measure(ALONE, notebook.stem, "s", [outcome.seconds], SECONDS_GOAL),
-            Measure(ALONE, f"{notebook.stem}: longest cell", "s", [max(outcome.cell_seconds)], CELL_GOAL),
-            Measure(ALONE, f"{notebook.stem}: memory", "MiB", [outcome.peak_memory_mib], MEMORY_GOAL),
-        ]
+        outcome, name = _run_alone(notebook), notebook.stem
+        measures.append(Measure(ALONE, name, "s", [outcome.seconds], SECONDS_GOAL, skipped=outcome.error))
+        if not outcome.error:
+            measures += [
+                Measure(ALONE, f"{name}: longest cell", "s", [max(outcome.cell_seconds)], CELL_GOAL),
+                Measure(ALONE, f"{name}: memory", "MiB", [outcome.peak_memory_mib], MEMORY_GOAL),
+            ]
     return measures
 
 
 def measure_together(notebooks: Sequence[Path]) -> list[Measure]:
-    """One run of all notebooks as the scheduler orders them."""
+    """One run of all notebooks as `make execute` runs them."""
     with tempfile.TemporaryDirectory(prefix="distlab-") as build:
         plan = runner.ExecutionPlan(notebooks, Path(build), at_once=runner.default_at_once(devices.cores()))
         mark = processes.new_mark()
@@ -48,22 +46,22 @@ def measure_together(notebooks: Sequence[Path]) -> list[Measure]:
         with processes.marked(mark), ResourceUse(mark) as use:
             outcomes = runner.execute(plan)
         seconds = time.perf_counter() - begin
-    if failed := [name for name, outcome in outcomes.items() if outcome.status == runner.FAILED]:
-        return [skipped(TOGETHER, "all notebooks", TOGETHER_SECONDS_GOAL, f"{', '.join(failed)} failed")]
+    failed = ", ".join(name for name, outcome in outcomes.items() if outcome.status == runner.FAILED)
+    reason = f"{failed} failed" if failed else None
     return [
-        Measure(TOGETHER, "all notebooks", "s", [seconds], TOGETHER_SECONDS_GOAL),
-        Measure(TOGETHER, "memory", "MiB", [use.peak_memory / MIB], TOGETHER_MEMORY_GOAL),
+        Measure(TOGETHER, "all notebooks", "s", [seconds], TOGETHER_SECONDS_GOAL, skipped=reason),
+        Measure(TOGETHER, "memory", "MiB", [use.peak_memory / MIB], TOGETHER_MEMORY_GOAL, skipped=reason),
     ]
 
 
-def measure_grading(labs: Path, students: int = STUDENTS) -> list[Measure]:
+def measure_grading(labs: Path) -> list[Measure]:
     """Elapsed seconds of `distlab grade` for a class whose students all handed in the solution, by lab."""
     measures = []
     for source in lab_sources.chosen(labs):
         topic = source.parent.name
         with tempfile.TemporaryDirectory(prefix="distlab-") as folder:
             Path(folder, "labs").symlink_to(labs.resolve())
-            for student in range(students):
+            for student in range(STUDENTS):
                 file = Path(folder, "submissions", f"student{student:02d}", topic, lab_sources.STUDENT)
                 file.parent.mkdir(parents=True)
                 file.write_bytes(source.with_name(lab_sources.SOLUTION).read_bytes())
@@ -71,12 +69,9 @@ def measure_grading(labs: Path, students: int = STUDENTS) -> list[Measure]:
             begin = time.perf_counter()
             finished = processes.run(command, MOST_SECONDS, cwd=folder)
             seconds = time.perf_counter() - begin
-        name = f"lab {topic[:2]}, {students} notebooks"
-        if finished.status == 0:
-            measures.append(Measure(GRADING, name, "s", [seconds], GRADING_GOAL))
-        else:
-            last_line = (finished.output.strip().splitlines() or ["no answer"])[-1]
-            measures.append(skipped(GRADING, name, GRADING_GOAL, last_line))
+        reason = None if finished.status == 0 else (finished.output.strip().splitlines() or ["no answer"])[-1]
+        name = f"lab {topic[:2]}, {STUDENTS} notebooks"
+        measures.append(Measure(GRADING, name, "s", [seconds], GRADING_GOAL, skipped=reason))
     return measures
 
 
@@ -85,13 +80,11 @@ def measure_checks(labs: Path) -> list[Measure]:
     measures = []
     for source in lab_sources.chosen(labs):
         solution = source.with_name(lab_sources.SOLUTION)
-        outcome, name = _run_alone(solution), f"lab {source.parent.name[:2]}, the slowest"
-        if outcome.status != runner.OK:
-            measures.append(skipped(CHECK, name, CHECK_GOAL, outcome.error or "it did not run"))
-            continue
+        outcome = _run_alone(solution)
         cells = nbformat.read(solution, as_version=4).cells
-        seconds = [used for cell, used in zip(cells, outcome.cell_seconds, strict=True) if ".check(" in cell.source]
-        measures.append(Measure(CHECK, name, "s", [max(seconds)], CHECK_GOAL))
+        seconds = [used for cell, used in zip(cells, outcome.cell_seconds, strict=False) if ".check(" in cell.source]
+        name = f"lab {source.parent.name[:2]}, the slowest"
+        measures.append(Measure(CHECK, name, "s", [max(seconds, default=0.0)], CHECK_GOAL, skipped=outcome.error))
     return measures
 
 

@@ -102,34 +102,30 @@ def about() -> dict[str, object]:
 
 
 def by_notebook(measures: Sequence[Measure]) -> dict[str, dict[str, float]]:
-    """For the scheduler: each notebook's seconds alone and its peak of memory in MiB."""
-    alone = _alone(measures)
+    """For `make execute`: each notebook's seconds alone and its peak of memory in MiB."""
     return {
-        name: {"seconds": round(alone[name], 1), "memory_mib": round(alone[f"{name}: memory"])}
-        for name in alone
-        if ":" not in name
+        name: {"seconds": round(seconds, 1), "memory_mib": round(memory)}
+        for name, seconds, _, memory in _alone(measures)
     }
 
 
 def chapters_table(measures: Sequence[Measure]) -> str:
     """A row for each notebook: seconds and memory alone."""
-    alone = _alone(measures)
     rows = [
-        (
-            number_of(name),
-            f"{alone[name]:.0f}",
-            f"{alone[f'{name}: longest cell']:.0f}",
-            f"{alone[f'{name}: memory']:,.0f}",
-        )
-        for name in sorted(alone)
-        if ":" not in name
+        (number_of(name), f"{seconds:.0f}", f"{longest:.0f}", f"{memory:,.0f}")
+        for name, seconds, longest, memory in sorted(_alone(measures))
     ]
     return tables.markdown(["Notebook", "Elapsed, s", "Longest cell, s", "Memory, MiB"], rows, right=(1, 2, 3))
 
 
-def _alone(measures: Sequence[Measure]) -> dict[str, float]:
-    """What was measured of each notebook by itself, by name."""
-    return {each.name: each.values[0] for each in measures if each.part == of_course.ALONE and each.values}
+def _alone(measures: Sequence[Measure]) -> list[tuple[str, float, float, float]]:
+    """Each notebook that was measured by itself: its seconds, those of its longest cell, MiB."""
+    values = {each.name: each.values[0] for each in measures if each.part == of_course.ALONE and not each.skipped}
+    return [
+        (name, values[name], values[f"{name}: longest cell"], values[f"{name}: memory"])
+        for name in values
+        if ":" not in name
+    ]
 
 
 def release(bench: Path, docs: Path) -> Path:

@@ -1,8 +1,6 @@
 """Which notebooks are chapters of the course, next to the copies of JupyterLab and people; how to repair one."""
 
-import codecs
 import re
-from contextlib import suppress
 from pathlib import Path
 
 # The parts of the course, by the number of their first chapter.
@@ -35,9 +33,6 @@ def copies(folder: Path) -> list[Path]:
     return sorted(file for file in folder.glob("[0-9][0-9]*_*.ipynb") if not is_chapter(file))
 
 
-def how_to_repair(notebook: Path, course: Path | None = None) -> str:
-    """What to do about a file, relative to the course's folder, that is no notebook: half a sentence."""
-    with suppress(OSError), (course or Path.cwd()).joinpath(notebook).open("rb") as stream:
-        if stream.read(3) == codecs.BOM_UTF8:
-            return "it begins with a byte-order mark, as editors on Windows write it: save it as UTF-8 without one"
+def how_to_repair(notebook: Path) -> str:
+    """What to do about a file that is no notebook: half a sentence."""
     return f"`git checkout {notebook}` restores it, without your changes"

@@ -33,7 +33,7 @@ def gather(course: Path, folder: Path, executed: Path | None, solutions: bool) -
     for file in [*notebooks, *(file for pattern in (*PARTS, PICTURES) for file in sorted(course.glob(pattern)))]:
         name = file.relative_to(course)
         if file.suffix == ".ipynb" and not _is_notebook(file):
-            problems.append(f"{name} cannot be read as a notebook and is left out; {how_to_repair(name, course)}.")
+            problems.append(f"{name} cannot be read as a notebook and is left out; {how_to_repair(name)}.")
             continue
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         if file.name == LAB and not (solutions and file.with_name(SOLUTION).is_file()):

@@ -6,9 +6,9 @@ removes its networks, mounts and files. Everything is done from outside, by comm
 `relay` runs inside. The package may import `runtime`.
 """
 
-from distlab.cluster.cluster import Cluster, RunsAlready, find, up
+from distlab.cluster.cluster import Cluster, find, up
 from distlab.cluster.login_node import LoginNode
 from distlab.cluster.namespaces import ClusterError, missing
 from distlab.cluster.network import Link
 
-__all__ = ["Cluster", "ClusterError", "Link", "LoginNode", "RunsAlready", "find", "missing", "up"]
+__all__ = ["Cluster", "ClusterError", "Link", "LoginNode", "find", "missing", "up"]

@@ -27,10 +27,6 @@ SECONDS_BETWEEN_LOOKS = 0.1
 LINES_OF_A_LOG = 5
 
 
-class RunsAlready(ClusterError):
-    """A cluster of that name runs."""
-
-
 class Cluster:
     """A running cluster; a `with` block ends it."""
 
@@ -162,14 +158,14 @@ class Cluster:
 
 
 def up(name: str = DEFAULT_NAME, nodes: int = NODES) -> Cluster:
-    """Start a cluster and wait until Slurm has work for it; RunsAlready if it runs, ClusterError if it cannot."""
+    """Start a cluster and wait until Slurm has work for it; ClusterError if it cannot, or runs already."""
     if not 1 <= nodes <= MOST_NODES:
         raise ClusterError(f"A cluster has 1 to {MOST_NODES} nodes, not {nodes}.")
     require_outside()
     if sentence := namespaces.missing():
         raise ClusterError(sentence)
     if find(name):
-        raise RunsAlready(f"The cluster {name!r} runs already; end it with 'distlab cluster down'.")
+        raise ClusterError(f"The cluster {name!r} runs already; end it with 'distlab cluster down'.")
     try:
         cluster = Cluster(name, namespaces.start_holder(name))
         cluster.start([f"node{number}" for number in range(1, nodes + 1)])

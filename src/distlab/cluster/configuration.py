@@ -147,5 +147,4 @@ def _ssh_server(path: str) -> str:
     A shell of level 2 does not read the user's ~/.bashrc, which sshd would let it read again for each command: it may
     print, and set another PATH.
     """
-    words = path if '"' not in path else "/usr/bin:/bin"
-    return _SSH_SERVER + f'SetEnv "PATH={words}" SLURM_CONF={STATE}/slurm.conf SHLVL=2\n'
+    return _SSH_SERVER + f'SetEnv "PATH={path}" SLURM_CONF={STATE}/slurm.conf SHLVL=2\n'

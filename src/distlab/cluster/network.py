@@ -1,4 +1,4 @@
-"""The network of a cluster: a bridge on the login node and a cable to each node, shaped by tc."""
+"""The network of a cluster: a bridge on the login node and a cable to each node; tc limits its rate, a relay delays."""
 
 import re
 import sys
@@ -96,20 +96,12 @@ def limit(enter: Sequence[str], node: str, link: Link, rate: float | None, laten
     for interface, where in ends.items():
         with suppress(ClusterError):  # there is nothing to delete
             checked([*where, "tc", "qdisc", "delete", "dev", interface, "root"])
-    relay_pid, parent = None, ["root"]
-    if latency:
-        try:
-            for interface, where in ends.items():
-                delay = ["handle", "1:", "netem", "delay", f"{1e6 * latency:.0f}us", "limit", "100000"]
-                checked([*where, "tc", "qdisc", "add", "dev", interface, "root", *delay])
-            parent = ["parent", "1:1"]
-        except ClusterError:  # a kernel without netem
-            relay_pid = _start_relay(enter, node, latency)
+    relay_pid = _start_relay(enter, node, latency) if latency else None
     if rate:
         burst = max(_LEAST_BURST_BYTES, rate / 8 * _BURST_SECONDS)
         bucket = ["tbf", "rate", f"{rate:.0f}bit", "burst", f"{burst:.0f}", "latency", _QUEUE]
         for interface, where in ends.items():
-            checked([*where, "tc", "qdisc", "add", "dev", interface, *parent, *bucket])
+            checked([*where, "tc", "qdisc", "add", "dev", interface, "root", *bucket])
     return replace(link, rate=rate, latency=latency, relay_pid=relay_pid)
 
 

@@ -1,4 +1,4 @@
-"""A long cable for kernels without netem: copies Ethernet frames between two interfaces, each after a delay.
+"""A long cable: copies Ethernet frames between two interfaces, each after a delay (not every kernel has netem).
 
 `python relay.py SECONDS INTERFACE INTERFACE` prints the number of its process when it is ready. Both interfaces belong
 to the relay and to no bridge. It imports only the standard library, to start without the environment's packages.

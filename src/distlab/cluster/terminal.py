@@ -4,7 +4,7 @@ import os
 import signal
 import time
 
-from distlab.cluster.cluster import DEFAULT_NAME, NODES, Cluster, RunsAlready, find, not_running, require_outside, up
+from distlab.cluster.cluster import DEFAULT_NAME, NODES, Cluster, find, not_running, require_outside, up
 from distlab.cluster.configuration import LOGS
 from distlab.cluster.namespaces import ClusterError
 from distlab.cluster.network import Link, address
@@ -15,25 +15,20 @@ SECONDS_FOR_SLURM = 120.0
 FAILED = "FAILED,NODE_FAIL,OUT_OF_MEMORY,TIMEOUT"
 
 
-def start(*, name: str = DEFAULT_NAME, nodes: int | None = None) -> int:
-    """Start it, or say that it runs already; 1 if it runs with another number of nodes, or takes no jobs.
+def start(*, name: str = DEFAULT_NAME, nodes: int = NODES) -> int:
+    """Start it, or say that it runs already; 1 if it takes no jobs.
 
     Args:
         name: Which cluster, if there are several.
-        nodes: How many nodes, 1 to 9; by default 3.
+        nodes: How many nodes, 1 to 9.
     """
     processes.end_on_signals()
-    began = time.monotonic()
-    try:
-        cluster = up(name, NODES if nodes is None else nodes)
-    except RunsAlready:
+    require_outside()
+    if find(name):
         print(f"The cluster {name!r} runs already.\n")
-        status = show(name=name)
-        there_are = len(_running(name).nodes())
-        if nodes in (None, there_are):
-            return status
-        print(f"\nIt has {there_are} nodes, not {nodes}: end it first, or start another one with --name.")
-        return 1
+        return show(name=name)
+    began = time.monotonic()
+    cluster = up(name, nodes)
     print(f"The cluster is ready after {time.monotonic() - began:.1f} s.\n")
     show(name=name)
     option = "" if name == DEFAULT_NAME else f"--name {name} "
@@ -66,7 +61,13 @@ def show(*, name: str = DEFAULT_NAME) -> int:
     takes_jobs = answer.status == 0
     states = dict(line.split() for line in answer.output.splitlines()) if takes_jobs else {}
     rows = [
-        (node, address(node), states.get(node, "no answer"), _rate(link), _latency(link))
+        (
+            node,
+            address(node),
+            states.get(node, "no answer"),
+            _rate(link),
+            f"+{1e3 * link.latency:g} ms" if link.latency else "",
+        )
         for node, link in cluster.links().items()
     ]
     print(tables.text(("node", "address", "Slurm says", "rate", "latency"), rows) + "\n")
@@ -101,10 +102,6 @@ def _rate(link: Link) -> str:
     if not link.is_up:
         return "cut"
     return f"{link.rate / 1e6:g} Mbit/s" if link.rate else "unlimited"
-
-
-def _latency(link: Link) -> str:
-    return f"+{1e3 * link.latency:g} ms" if link.latency else ""
 
 
 def link(

@@ -10,7 +10,7 @@ The package may import `runtime`; it needs TensorFlow for a strategy only.
 
 from distlab.cluster_spec.gloo import check_mpi_of_srun, gloo_from_slurm
 from distlab.cluster_spec.slurm import from_slurm
-from distlab.cluster_spec.spec import ClusterSpec, ClusterSpecError, check, check_all, tf_config, workers
+from distlab.cluster_spec.spec import ClusterSpec, ClusterSpecError, check, check_all, tf_config
 from distlab.cluster_spec.waiting import interruptible
 
 __all__ = [
@@ -23,5 +23,4 @@ __all__ = [
     "gloo_from_slurm",
     "interruptible",
     "tf_config",
-    "workers",
 ]

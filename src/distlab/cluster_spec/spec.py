@@ -91,14 +91,6 @@ def check(text: str | None) -> ClusterSpec:
     return ClusterSpec(listed, job, index, numbered.get(job, {}).get(index))
 
 
-def workers(text: str | None) -> tuple[str, ...]:
-    """The addresses in such a text, for a program whose processes are all workers; ClusterSpecError for other kinds."""
-    cluster = check(text).cluster
-    if others := sorted(cluster.keys() - {"worker"}):
-        fail(f"cluster has {' and '.join(others)}, and every process of this program is a worker: list workers alone")
-    return cluster["worker"]
-
-
 def check_all(texts: Iterable[str | None]) -> list[ClusterSpec]:
     """What the TF_CONFIGs of all processes of a job say; they must name one cluster, and each of its tasks once."""
     specs = [check(text) for text in texts]

@@ -22,7 +22,7 @@ def launch(
     workers: int = PROCESSES,
     parameter_servers: int = 0,
     with_: Literal["mpirun", "horovodrun", "torchrun", "mxnet"] | None = None,
-    servers: int | None = None,
+    servers: int = 1,
     options: str | None = None,
     module: Annotated[bool, Parameter(alias="-m")] = False,
     python: str | None = None,
@@ -37,7 +37,7 @@ def launch(
         workers: Workers or ranks to start.
         parameter_servers: With TF_CONFIG only; adds a chief as well.
         with_: The launcher to use instead of TF_CONFIG.
-        servers: With mxnet only: of the key-value store; by default 1.
+        servers: With mxnet only: of the key-value store.
         options: Of mpirun, horovodrun (by default --gloo) or torchrun itself, such as --options='--tag-output'.
         module: The program is a module of a package: `distlab launch -m package.train`.
         python: The interpreter of another environment; by default this one's.
@@ -50,21 +50,14 @@ def launch(
     settings: Settings = {"seconds": seconds, "start_seconds": start_seconds, "module": module}
     if python:
         settings["python"] = python
-    given = {"--parameter-servers": parameter_servers or None, "--servers": servers, "--options": options}
-    own_option = {None: "--parameter-servers", "mxnet": "--servers"}.get(with_, "--options")
-    for option, value in given.items():
-        if value is not None and option != own_option:
-            print(f"{option} has no effect {f'with --with {with_}' if with_ else 'without --with'}.", file=sys.stderr)
-            return 1
+    own = {"options": shlex.split(options)} if options is not None else {}
     try:
         if with_ is None:
             tensorflow(program, *arguments, workers=workers, parameter_servers=parameter_servers, **settings)
         elif with_ == "mxnet":
-            mxnet(program, *arguments, workers=workers, servers=servers or 1, **settings)
-        elif options is None:
-            STARTERS[with_](program, *arguments, ranks=workers, **settings)
+            mxnet(program, *arguments, workers=workers, servers=servers, **settings)
         else:
-            STARTERS[with_](program, *arguments, ranks=workers, options=shlex.split(options), **settings)
+            STARTERS[with_](program, *arguments, ranks=workers, **own, **settings)
     except LaunchError as error:
         print(error, file=sys.stderr)
         return 1

@@ -97,8 +97,7 @@ def start_engines(ranks: int, seconds: float = START_SECONDS) -> Engines:
                 n=ranks,
                 profile_dir=str(folder / "profile"),
                 shutdown_atexit=False,
-                log_level=logging.CRITICAL,
-                log=_silent(),
+                log=logging.Logger(__name__, logging.CRITICAL),  # a cell shows what the ranks print, no announcements
                 config=Config(_settings(seconds)),
             )
             cluster.start_cluster_sync()
@@ -152,13 +151,6 @@ def _settings(seconds: float) -> dict[str, dict[str, object]]:
             "connection_info_timeout": seconds,
         },
     }
-
-
-def _silent() -> logging.Logger:
-    """For what ipyparallel announces at each start and stop: a cell shows what the ranks print."""
-    log = logging.getLogger("distlab.launch.engines")
-    log.setLevel(logging.CRITICAL)
-    return log
 
 
 def _logged(folder: Path) -> str:

@@ -45,12 +45,15 @@ def notes_left_worker(line: str) -> bool:
     return _LEFT_WORKER.match(line) is not None
 
 
-def cause(end: Ended, lines: Sequence[str]) -> Cause:
-    """Why a process ended that did not end well; `lines` are those that it printed."""
+def cause(end: Ended, lines: Sequence[str], has_starter: bool) -> Cause:
+    """Why a process ended that did not end well; `lines` are those that it printed.
+
+    has_starter: a command such as mpirun has started it, which ends its ranks by SIGTERM.
+    """
     said = lines[-_LINES_WITH_CAUSE:]
     if _TRACEBACK in said:
         said = [line for line in said[said.index(_TRACEBACK) :] if not _NOTE_OF_CPP.match(line)]
-    elif end.was_asked and end.status in (-signal.SIGTERM, 128 + signal.SIGTERM):
+    elif has_starter and end.status in (-signal.SIGTERM, 128 + signal.SIGTERM):
         return Cause.ENDED_BY_JOB
     return Cause.LOST_PEER if any(map(_LOST_PEER.search, said)) else Cause.OWN
 
@@ -66,9 +69,9 @@ def in_order(
     aborted = _ABORTED.search("\n".join(lines.get(starter or "", ())[-_LINES_WITH_CAUSE:]))
     found = []
     for end in ends:
-        if aborted and end.name == f"rank {aborted[1]}" and (end.status is None or end.was_asked):
-            end = end._replace(status=int(aborted[2]), was_asked=False)
-        found.append((cause(end, lines.get(end.name, ())), end))
+        if aborted and end.name == f"rank {aborted[1]}":
+            end = end._replace(status=int(aborted[2]))
+        found.append((cause(end, lines.get(end.name, ()), starter is not None), end))
 
     def place(item: tuple[Cause, Ended]) -> tuple[bool, bool, Cause, float]:
         why, end = item

@@ -44,7 +44,7 @@ from distlab.runtime import environment as course_environment
 from distlab.runtime import processes
 
 Request = dict[str, Any]
-"""`arguments` without the interpreter, `environment`, `folder`, `umask`, the numbers of `processors`, `streams`."""
+"""`arguments` without the interpreter, `environment`, `folder`, the numbers of `processors`, `streams`."""
 
 # What mpirun, horovodrun and the launcher tell a single process; libraries read it when training begins, not before.
 LATE_VARIABLES = re.compile(
@@ -234,7 +234,6 @@ def become(request: Request, set_by_imports: Mapping[str, str]) -> None:
     for signal_number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(signal_number, signal.SIG_DFL)
     os.chdir(request["folder"])
-    os.umask(request["umask"])
     os.environ.clear()
     os.environ.update({**set_by_imports, **request["environment"]})
     if numpy := sys.modules.get("numpy"):

@@ -7,7 +7,7 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from pathlib import Path
 from typing import TypedDict
 
@@ -49,36 +49,29 @@ class Settings(TypedDict, total=False):
     python: str | Path
 
 
+@dataclass
 class LaunchedProgram:
-    """What the processes of a job run, and how long they may; the parameters by name are those of `Settings`."""
+    """What the processes of a job run, and how long they may; the fields from `seconds` on are those of `Settings`."""
 
-    def __init__(
-        self,
-        program: str | Path,
-        arguments: Sequence[object],
-        python_options: Sequence[str] = (),
-        *,
-        seconds: float = SECONDS,
-        start_seconds: float = START_SECONDS,
-        echo: bool = True,
-        result: bool = False,
-        environment: Mapping[str, str] | None = None,
-        prepared: bool = True,
-        module: bool = False,
-        python: str | Path = sys.executable,
-    ) -> None:
+    file: str | Path
+    arguments: Sequence[object]
+    python_options: Sequence[str] = ()
+    _: KW_ONLY
+    seconds: float = SECONDS
+    start_seconds: float = START_SECONDS
+    echo: bool = True
+    result: bool = False
+    environment: Mapping[str, str] = field(default_factory=dict)
+    prepared: bool = True
+    module: bool = False
+    python: str | Path = sys.executable
+
+    def __post_init__(self) -> None:
         """Raises LaunchError if there is no such program."""
-        self._file = Path(program)
-        self._words = ["-m", str(program)] if module else [str(self._file.resolve())]
-        if not module and not self._file.is_file():
+        if not self.module and not Path(self.file).is_file():
             raise LaunchError(
-                f"There is no program {self._file}{seen_from(self._file)}; give a Python file, or -m and a module."
+                f"There is no program {self.file}{seen_from(self.file)}; give a Python file, or -m and a module."
             )
-        self._seconds, self._start_seconds, self._echo = seconds, start_seconds, echo
-        self._python, self._prepared = str(python), prepared and not module and str(python) == sys.executable
-        self._arguments = [*map(str, arguments), *(["--result", _RESULT] if result else [])]
-        self._python_options = python_options
-        self.environment = dict(environment or {})
 
     def job(
         self,
@@ -89,13 +82,19 @@ class LaunchedProgram:
         ranks_may_fail: bool = False,
     ) -> Job:
         """A job of this program; the arguments are fields of `Job`."""
-        program = [self._python, *self._python_options, *self._words, *self._arguments]
-        limits = self._seconds, self._start_seconds
+        program = [str(self.python), *self._words(str(Path(self.file).resolve()))]
+        limits = self.seconds, self.start_seconds
         return Job(program, commands, ranks, decisive, *limits, addresses or {}, ranks_may_fail)
+
+    def _words(self, file: str) -> list[str]:
+        """The command line behind the interpreter, with the program's `file` unless it is a module."""
+        program = ["-m", str(self.file)] if self.module else [file]
+        result = ["--result", _RESULT] if self.result else []
+        return [*self.python_options, *program, *map(str, self.arguments), *result]
 
     def starter(self, name: str) -> str:
         """The path of a program such as mpirun, from the environment that runs this program if it is there."""
-        beside = str(Path(self._python).parent) if self._python != sys.executable else None
+        beside = str(Path(self.python).parent) if str(self.python) != sys.executable else None
         path = (beside and shutil.which(name, path=beside)) or shutil.which(name)
         if not path:
             fix = "; `make doctor` says what is missing and the fix."
@@ -106,20 +105,20 @@ class LaunchedProgram:
 
     def run(self, job: Job) -> LaunchedRun:
         """Run the job, and read the file of the result if its path is among the arguments."""
-        if self._echo:
+        if self.echo:
             print(self._by_hand(job), flush=True)
         with tempfile.TemporaryDirectory(prefix="distlab-", dir=rank_process.folder_for_sockets()) as folder:
             file = Path(folder) / _RESULT_NAME
             server = None
-            if self._prepared:
-                server = fork_server.server_for(self._file, job.commands[0].whole_environment(), len(job.ranks))
+            if self.prepared and not self.module and str(self.python) == sys.executable:
+                server = fork_server.server_for(Path(self.file), job.commands[0].whole_environment(), len(job.ranks))
             program = [word.replace(_RESULT, str(file)) for word in job.program]
-            show = _print if self._echo else lambda line: None
+            show = _print if self.echo else lambda line: None
             run = Supervisor(replace(job, program=program), show, Path(folder), server).run()
             if program != job.program:
                 if not file.exists():
                     raise LaunchError(
-                        f"{self._file} finished without an error but wrote no result file: the program must take the "
+                        f"{self.file} finished without an error but wrote no result file: the program must take the "
                         "option --result FILE, which result=True adds, and one of its processes must write JSON there.",
                         run,
                     )
@@ -132,16 +131,14 @@ class LaunchedProgram:
             try:
                 return self.run(job())
             except PortTaken:
-                if self._echo:
+                if self.echo:
                     _print("Another program took one of the ports meanwhile; starting again with other ports.")
         return self.run(job())
 
     def _by_hand(self, job: Job) -> str:
         """The shell commands that do the same, side by side, the first one in front."""
-        path = min(os.path.relpath(self._file), str(self._file), key=len)
-        words = [path] if len(self._words) == 1 else self._words
-        arguments = [argument.replace(_RESULT, _RESULT_NAME) for argument in self._arguments]
-        program = ["python", *self._python_options, *words, *arguments]
+        path = min(os.path.relpath(self.file), str(Path(self.file)), key=len)
+        program = ["python", *(word.replace(_RESULT, _RESULT_NAME) for word in self._words(path))]
         lines = []
         for command in reversed(job.commands):
             variables = [f"{name}={shlex.quote(value)}" for name, value in command.environment.items()]

@@ -35,9 +35,6 @@ MUNGE_SOCKET = "/etc/slurm/munge.sock"
 # with Gloo, Open MPI, MPICH, torchrun.
 RANK_VARIABLES = ("HOROVOD_RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "RANK")
 
-NOTICES = (signal.SIGUSR1, signal.SIGUSR2)
-"""Signals by which a user or a batch system says something to the program itself."""
-
 
 def command(socket_path: str, program: Sequence[str], server: str | None = None) -> list[str]:
     """What to run instead of a program's own command; `socket_path` and `server` as above."""
@@ -88,12 +85,10 @@ class _Forked:
 
     def __init__(self, server: str, program: list[str], output: int | None) -> None:
         """Raises OSError, or KeyError, when there is no server any more, or it declines."""
-        os.umask(umask := os.umask(0))
         request = {
             "arguments": program[1:],
             "environment": dict(os.environ),
             "folder": str(Path.cwd()),
-            "umask": umask,
             "processors": sorted(os.sched_getaffinity(0)),
         }
         streams = [0, 1, 2] if output is None else [0, output, output]
@@ -138,28 +133,21 @@ def run(
     program: list[str],
     output: int | None = None,
     tell_start: Callable[[int], object] = lambda pid: None,
-    tell_end: Callable[[int, bool], object] = lambda status, was_asked: None,
+    tell_end: Callable[[int], object] = lambda status: None,
 ) -> int:
     """Run a program until it and all that it started have ended; its exit status, −n after signal n.
 
     `output`: the descriptor of its standard output and error, None for those of this process. `tell_start` gets, before
     the program prints anything, the id of the process that runs it or is its parent. `tell_end` gets at once, since
-    mpirun may kill this process a second later, the status and whether whoever started the program asked it to end.
+    mpirun may kill this process a second later, the status.
     """
     adopt()
     process = _start(program, output, tell_start)
-    requests = []
-
-    def pass_on(number: int, frame: object) -> None:
-        if number not in NOTICES:
-            requests.append(number)
-        process.send_signal(number)
-
-    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, *NOTICES):
-        signal.signal(number, pass_on)
+    # The last two: by them a user or a batch system says something to the program itself.
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2):
+        signal.signal(number, lambda number, frame: process.send_signal(number))
     status = process.wait()
-    # horovodrun sends SIGTERM to the program itself.
-    tell_end(status, bool(requests) or status == -signal.SIGTERM)
+    tell_end(status)
     kill_children()
     return status
 
@@ -173,9 +161,9 @@ def report(path: str, program: list[str]) -> int:
         def tell_start(pid: int) -> None:
             connection.sendall(f"{rank} {pid}\n".encode())
 
-        def tell_end(status: int, was_asked: bool) -> None:
+        def tell_end(status: int) -> None:
             # By the clock that all processes of this machine share.
-            end = json.dumps({"status": status, "moment": time.monotonic(), "was_asked": was_asked})
+            end = json.dumps({"status": status, "moment": time.monotonic()})
             with suppress(OSError):  # the launcher may be gone
                 connection.sendall(f"{END}{end}\n".encode())
 

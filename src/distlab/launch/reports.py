@@ -42,14 +42,12 @@ class RankStarted(NamedTuple):
 class Ended(NamedTuple):
     """A process has ended, at a moment of the launcher's monotonic clock.
 
-    `status` is None when nobody saw its exit status; `was_asked`: the command that started it had sent it a
-    signal to end.
+    `status` is None when nobody saw its exit status.
     """
 
     name: str
     status: int | None
     moment: float
-    was_asked: bool = False
 
 
 Event = Line | RankStarted | Ended

@@ -53,7 +53,7 @@ def tensorflow(
             variables = {"TF_CONFIG": tf_config(cluster, *task)} | _threads(len(computing))
             if any(gpus.values()):
                 variables["CUDA_VISIBLE_DEVICES"] = gpus.get(task) or _NO_GPU
-            commands.append(Command(names[task], variables | launched.environment))
+            commands.append(Command(names[task], {**variables, **launched.environment}))
         ranks = list(names.values())
         by_name = {names[task]: address for task, address in addresses.items()}
         return launched.job(commands, ranks, ["chief"] if "chief" in counts else ranks, by_name, may_lose)
@@ -121,7 +121,7 @@ def mxnet(
         place = {"DMLC_PS_ROOT_URI": host, "DMLC_PS_ROOT_PORT": port, "DMLC_NODE_HOST": host}
         place |= {"DMLC_NUM_WORKER": str(workers), "DMLC_NUM_SERVER": str(servers)} | _threads(workers)
         commands = [
-            Command(name, {"DMLC_ROLE": name.split()[0]} | place | launched.environment)
+            Command(name, {"DMLC_ROLE": name.split()[0], **place, **launched.environment})
             for name in ["scheduler", *_names("server", servers), *decisive]
         ]
         return launched.job(commands, ["scheduler"], decisive, {"scheduler": address})
@@ -147,7 +147,7 @@ def _run_ranks(
 ) -> LaunchedRun:
     """Run a job whose ranks are started by one command."""
     _check_count("ranks", ranks, 1)
-    command = Command(starter, _threads(ranks) | launched.environment, [launched.starter(starter), *options])
+    command = Command(starter, {**_threads(ranks), **launched.environment}, [launched.starter(starter), *options])
     return launched.run(launched.job([command], _names("rank", ranks), [starter], ranks_may_fail=ranks_may_fail))
 
 
