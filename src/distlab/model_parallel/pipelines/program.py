@@ -55,7 +55,6 @@ def simulate(
     forward_seconds: float = 1.0,
     backward_seconds: float = 2.0,
     network: Network | None = None,
-    message_bytes: int = 0,
 ) -> Timing:
     """Run a schedule with chunks that only take time; by default messages take none.
 
@@ -64,10 +63,9 @@ def simulate(
     """
     passes = orders(schedule, stages, micro_batches, chunks)
     seconds = {FORWARD: forward_seconds / chunks, BACKWARD: backward_seconds / chunks}
-    message = np.zeros(message_bytes, np.uint8)
 
     async def stage(rank: Rank) -> list[Work]:
-        messages = _Messages(rank, passes, chunks, message)
+        messages = _Messages(rank, passes, chunks)
         done = []
         for each in passes[rank.index]:
             await messages.take(each)
@@ -85,11 +83,10 @@ def simulate(
 class _Messages:
     """What a stage gets from the stages before and behind it, by the pass that needs it."""
 
-    def __init__(self, rank: Rank, orders: Sequence[Sequence[Pass]], chunks: int, message: np.ndarray) -> None:
+    def __init__(self, rank: Rank, orders: Sequence[Sequence[Pass]], chunks: int) -> None:
         """`orders` of every stage, since a stage knows from its neighbours' orders which message comes next."""
         self._rank = rank
         self._pieces = rank.size * chunks
-        self._message = message
         self._arrived: set[Pass] = set()
         self._coming: dict[int, list[Pass]] = {}
         for source, order in enumerate(orders):
@@ -116,7 +113,7 @@ class _Messages:
         if stage == self._rank.index:
             self._arrived.add(needed_by)
         else:
-            await self._rank.send(stage, self._message)
+            await self._rank.send(stage, np.empty(0))
 
     def _next(self, stage: int, each: Pass) -> tuple[int, Pass] | None:
         """The stage and the pass that go on with a micro-batch after `each` on `stage`."""
