@@ -107,13 +107,13 @@ def _throughput(table: int, model: str, ranks: int, sequences: int, published: f
 
 
 _CONTENT = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
-BUBBLES = (
+THROUGHPUTS = tuple(_throughput(*row) for row in _CONTENT["throughputs"])
+FIGURES: tuple[Figure, ...] = (
     *(figure for row in _CONTENT["bubbles"] for figure in _bubbles(*row)),
     *(_speed_up(*row) for row in _CONTENT["speed_ups"]),
+    *(figure for row in _CONTENT["memory"] for figure in _memory(*row)),
+    *THROUGHPUTS,
 )
-MEMORY = tuple(figure for row in _CONTENT["memory"] for figure in _memory(*row))
-THROUGHPUTS = tuple(_throughput(*row) for row in _CONTENT["throughputs"])
-FIGURES: tuple[Figure, ...] = (*BUBBLES, *MEMORY, *THROUGHPUTS)
 
 
 def compare_figures(
