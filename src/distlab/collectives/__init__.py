@@ -16,7 +16,7 @@ from distlab.collectives.all_reduce import (
 )
 from distlab.collectives.parameter_server import Training, Update, parameter_server
 from distlab.collectives.partition import GroupRank, chunks_of
-from distlab.collectives.ring import all_gather, all_to_all, barrier, reduce_scatter, ring_all_reduce
+from distlab.collectives.ring import all_gather, all_to_all, reduce_scatter, ring_all_reduce
 from distlab.collectives.tree import broadcast, gather, reduce, scatter
 
 # Those that need nothing but the array; `hierarchical_all_reduce` must also know the ranks per host.
@@ -35,7 +35,6 @@ __all__ = [
     "Update",
     "all_gather",
     "all_to_all",
-    "barrier",
     "broadcast",
     "chunks_of",
     "gather",

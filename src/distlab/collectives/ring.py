@@ -1,6 +1,6 @@
 """Collectives without a root: at every step each rank sends to one rank and receives from one.
 
-On a ring these are always its right and its left neighbour; in all-to-all and barrier they change from step to step.
+On a ring these are always its right and its left neighbour; in all-to-all they change from step to step.
 """
 
 import numpy as np
@@ -93,17 +93,3 @@ async def all_to_all(rank: Rank, array: np.ndarray) -> np.ndarray:
         source = (rank.index - distance) % rank.size
         parts[source] = await rank.exchange(to, chunks[to], source)
     return np.concatenate(parts)
-
-
-async def barrier(rank: Rank) -> None:
-    """No rank leaves before every rank has entered.
-
-    After the step of distance d a rank knows, directly or by hearsay, of 2d ranks: itself and the 2d − 1 to its left.
-    Cost: ⌈lg p⌉α, with messages of 0 bytes.
-    Source: dissemination barrier; Hensgen, Finkel and Manber, Int. J. Parallel Programming 17(1), 1988.
-    """
-    nothing = np.empty(0, np.uint8)
-    distance = 1
-    while distance < rank.size:
-        await rank.exchange((rank.index + distance) % rank.size, nothing, (rank.index - distance) % rank.size)
-        distance *= 2

@@ -12,16 +12,12 @@ from distlab.costs.formulas.collectives import (
     ALL_REDUCE,
     all_gather_ring,
     all_reduce,
-    all_to_all,
     broadcast_tree,
-    gather_tree,
     message,
     reduce_scatter_ring,
     reduce_tree,
-    scatter_tree,
 )
 from distlab.costs.formulas.cost import Cost
-from distlab.costs.formulas.hierarchical import ALGORITHMS
 from distlab.costs.formulas.measurements import (
     BUS_FACTOR,
     Amdahl,
@@ -44,15 +40,12 @@ from distlab.costs.prediction.model_parallel import Split, SplitPrediction, pred
 from distlab.costs.prediction.networks import MODELS, Model
 from distlab.costs.prediction.transformers import TRANSFORMERS, Transformer
 from distlab.costs.published import efficiencies
-from distlab.costs.published.split_figures import BUBBLES, MEMORY, THROUGHPUTS, compare_figures, figures_table
+from distlab.costs.published.split_figures import THROUGHPUTS, compare_figures
 
 __all__ = [
-    "ALGORITHMS",
     "ALL_REDUCE",
-    "BUBBLES",
     "BUS_FACTOR",
     "HARDWARE",
-    "MEMORY",
     "MODELS",
     "OVERLAPS",
     "THROUGHPUTS",
@@ -73,15 +66,12 @@ __all__ = [
     "algorithm_bandwidth",
     "all_gather_ring",
     "all_reduce",
-    "all_to_all",
     "broadcast_tree",
     "bus_bandwidth",
     "compare_figures",
     "efficiencies",
-    "figures_table",
     "fit",
     "fit_amdahl",
-    "gather_tree",
     "measured_residuals",
     "measured_table",
     "message",
@@ -91,6 +81,5 @@ __all__ = [
     "read_measurement",
     "reduce_scatter_ring",
     "reduce_tree",
-    "scatter_tree",
     "serial_share",
 ]

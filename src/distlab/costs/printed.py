@@ -150,17 +150,14 @@ def _from_measurements(
 
 
 def comparison_with_published() -> str:
-    """Published and predicted efficiencies, the assumptions, where the model is off, what each assumption matters.
-
-    Then bubble, memory and throughput of split models in the same way.
-    """
+    """Published and predicted efficiencies and the assumptions; then bubble, memory and throughput of split models."""
     comparisons = efficiencies.compare()
-    efficiency = f"{efficiencies.table(comparisons)}\n\n{efficiencies.summary(comparisons)}"
     sections = (
-        ("Published and predicted scaling efficiency", efficiency),
+        (
+            "Published and predicted scaling efficiency",
+            f"{efficiencies.table(comparisons)}\n\n{efficiencies.summary(comparisons)}",
+        ),
         ("The assumptions, the same for every row", efficiencies.describe_assumptions()),
-        ("Where the model is off", efficiencies.where_it_is_off(comparisons)),
-        ("If one assumption were another: change of the prediction in points", efficiencies.sensitivity()),
         *split_sections(),
     )
     return "\n\n".join(f"{title}\n{'-' * len(title)}\n{text}" for title, text in sections)

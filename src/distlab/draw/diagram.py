@@ -68,8 +68,8 @@ def box(
         label(axes, (corner[0] + width / 2, corner[1] + height / 2), text, **defaults | style)
 
 
-def arrow(axes: Axes, start: Point, end: Point, colour: str = INK, dash: Dash = "-", bend: float = 0.0) -> None:
-    """An arrow from `start` to `end`; `bend` curves it (its height as a share of its length)."""
+def arrow(axes: Axes, start: Point, end: Point, colour: str = INK, dash: Dash = "-") -> None:
+    """An arrow from `start` to `end`."""
     axes.add_patch(
         FancyArrowPatch(
             start,
@@ -79,7 +79,6 @@ def arrow(axes: Axes, start: Point, end: Point, colour: str = INK, dash: Dash = 
             color=colour,
             linestyle=dash,
             linewidth=1.1,
-            connectionstyle=f"arc3,rad={bend}",
             shrinkA=0,
             shrinkB=0,
         )

@@ -148,45 +148,23 @@ class Timeline:
         said = "; ".join(reason for reason, holds in reasons.items() if holds)
         return f"The recording is not whole: {said}." if said else ""
 
-    @property
-    def tensors(self) -> list[str]:
-        """Their names, in order of first appearance."""
-        return list(dict.fromkeys(operation.tensor for operation in self.operations))
-
-    def of(self, tensor: str) -> list[Operation]:
-        """All operations on a tensor."""
-        return [operation for operation in self.operations if operation.tensor == tensor]
-
-    def by_tensor(self) -> dict[str, dict[str, float]]:
-        """For each tensor the seconds of each part, summed over its operations."""
-        sums = {tensor: dict.fromkeys(PARTS, 0.0) for tensor in self.tensors}
-        for operation in self.operations:
-            for part, seconds in operation.parts().items():
-                sums[operation.tensor][part] += seconds
-        return sums
-
-    def totals(self) -> dict[str, float]:
-        """The seconds of each part, summed over all tensors; tensors that are under way together all count."""
-        by_tensor = self.by_tensor().values()
-        return {part: sum(seconds[part] for seconds in by_tensor) for part in PARTS}
-
     def collectives(self) -> list[FusedCall]:
         """The calls that moved bytes, in order: tensors that were fused share one."""
-        spans = ((operation.communication, number) for number, operation in enumerate(self.operations))
-        travelling = sorted((span.start, span.end, number) for span, number in spans if span)
-        groups: list[list[tuple[float, float, int]]] = []
-        for start, end, number in travelling:
+        spans = ((operation.communication, operation) for operation in self.operations)
+        travelling = [(span, operation) for span, operation in spans if span]
+        groups: list[list[tuple[Span, Operation]]] = []
+        for span, operation in sorted(travelling, key=lambda each: (each[0].start, each[0].end)):
             # One thread makes all calls, one after the other: spans that overlap are the same call.
-            if groups and start < groups[-1][0][1]:
-                groups[-1].append((start, end, number))
+            if groups and span.start < groups[-1][0][0].end:
+                groups[-1].append((span, operation))
             else:
-                groups.append([(start, end, number)])
+                groups.append([(span, operation)])
         return [
             FusedCall(
-                group[0][0],
-                max(end for _, end, _ in group),
-                tuple(self.operations[number].tensor for *_, number in group),
-                _sum([self.operations[number].nbytes for *_, number in group]),
+                group[0][0].start,
+                max(span.end for span, _ in group),
+                tuple(operation.tensor for _, operation in group),
+                _sum([operation.nbytes for _, operation in group]),
             )
             for group in groups
         ]

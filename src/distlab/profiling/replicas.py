@@ -37,12 +37,9 @@ def moments(
     def step(batch: tuple[tf.Tensor, tf.Tensor]) -> tuple[tf.Tensor, ...]:
         return tuple(strategy.experimental_local_results(strategy.run(replica, args=batch)))
 
-    times = [[of_replica.numpy() for of_replica in step(batch)] for batch in _distributed(strategy, batches)]
+    distributed = list(strategy.experimental_distribute_dataset(batches))
+    times = [[of_replica.numpy() for of_replica in step(batch)] for batch in distributed]
     return np.array(times[1:]).swapaxes(0, 1)
-
-
-def _distributed(strategy: tf.distribute.Strategy, batches: tf.data.Dataset) -> list[tuple[tf.Tensor, tf.Tensor]]:
-    return list(strategy.experimental_distribute_dataset(batches))
 
 
 def _clock(after: list[tf.Tensor]) -> tf.Tensor:

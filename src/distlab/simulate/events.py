@@ -126,15 +126,13 @@ class Events(Sequence[Event]):
     def __iter__(self) -> Iterator[Event]:
         return (self._event(*row.item()) for row in self.columns)
 
-    def select(self, kind: str | None = None, rank: int | None = None, partner: int | None = None) -> "Events":
+    def select(self, kind: str | None = None, rank: int | None = None) -> "Events":
         """The events that agree with every argument; ValueError for a kind that is not one of KINDS."""
         selected = np.ones(len(self), bool)
         if kind is not None:
             selected &= self.columns["kind"] == KINDS.index(kind)
         if rank is not None:
             selected &= self.columns["rank"] == rank
-        if partner is not None:
-            selected &= self.columns["partner"] == partner
         columns = self.columns[selected]
         return Events(lambda: columns, self._contents)
 

@@ -2,7 +2,6 @@
 
 from functools import partial
 from itertools import product
-from math import ceil, log2
 
 import numpy as np
 import pytest
@@ -14,7 +13,6 @@ from distlab.collectives import (
     GroupRank,
     all_gather,
     all_to_all,
-    barrier,
     broadcast,
     chunks_of,
     gather,
@@ -134,18 +132,6 @@ def test_gathers_take_rows_of_unequal_number_and_chunks_are_numpys() -> None:
                 same(chunk, expected)
 
 
-def test_nobody_leaves_a_barrier_before_the_last_has_come() -> None:
-    async def program(rank: Rank) -> float:
-        await rank.compute(1.0 if rank.index == rank.size // 2 else 0.0)
-        await barrier(rank)
-        return rank.now
-
-    for size in SIZES:
-        assert min(World(size).run(program).results) >= 1.0
-        run, steps = World(size, Network(5e-6, 1e-9)).run(barrier), ceil(log2(size))
-        assert (run.elapsed, run.bytes_sent, run.messages) == (pytest.approx(steps * 5e-6), 0, size * steps)
-
-
 def test_a_hierarchy_of_any_number_of_ranks_per_host() -> None:
     for size, per_host in product(SIZES, (1, 2, 5, 40)):
         inputs = inputs_for(size, 2 * size + 3)
@@ -157,7 +143,6 @@ def test_a_collective_runs_among_the_members_of_a_group_alone() -> None:
     async def program(rank: Rank, array: np.ndarray) -> np.ndarray:
         members = range(rank.index % 2, rank.size, 2)
         group = GroupRank(rank, members)
-        await barrier(group)
         assert group.now == rank.now
         return await all_gather(group, array)
 

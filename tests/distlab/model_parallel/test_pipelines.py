@@ -76,17 +76,6 @@ def test_the_order_of_the_interleaved_schedule_by_hand() -> None:
     assert first[10:12] == [Pass(FORWARD, 6, 0), Pass(BACKWARD, 0, 1)]
 
 
-def test_published_formulas_at_their_own_numbers() -> None:
-    # Huang et al., section 2.3: (K−1)/(M+K−1); with M = 4K it is below a fifth.
-    assert bubble_fraction(8, 32) == pytest.approx(7 / 39)
-    # Narayanan et al., section 2.2: bubble over ideal time is (p−1)/m, and 1/v of that with v chunks.
-    for v in (1, 2, 4):
-        fraction = bubble_fraction(4, 8, v)
-        assert fraction / (1 - fraction) == pytest.approx(3 / 8 / v)
-    # Korthikanti et al., section 4.2.3: the first stage holds p(1 + (p−1)/(pv)) micro-batches.
-    assert activations_held("interleaved", 8, 64, 0, 2) == pytest.approx(8 * (1 + 7 / 16))
-
-
 @pytest.mark.parametrize("arguments", [("gpipes", 2, 2, 1), ("gpipe", 0, 2, 1), ("interleaved", 4, 6, 2)])
 def test_impossible_schedules_are_refused(arguments: tuple) -> None:
     with pytest.raises(ValueError, match=r"there are gpipe, 1f1b|at least 1 of each|a multiple of the stages"):

@@ -106,15 +106,6 @@ def test_adam_equals_keras() -> None:
     np.testing.assert_allclose(values, variable.numpy(), atol=2e-6)
 
 
-# The formulas -------------------------------------------------------------------------------------------------------
-
-
-def test_figure_1_of_the_paper() -> None:
-    """7.5 billion parameters on 64 devices, K = 12: 120, 31.4, 16.6 and 1.9 GB."""
-    bytes_held = [model_state_bytes(7.5e9, 64, stage) / 1e9 for stage in STAGES]
-    assert [round(gigabytes, 1) for gigabytes in bytes_held] == [120.0, 31.4, 16.6, 1.9]
-
-
 def test_stage_3_sends_half_as_much_again() -> None:
     assert bytes_sent(1e9, 64, 3) == 1.5 * bytes_sent(1e9, 64, 0)
     assert bytes_sent(1e9, 64, 1) == bytes_sent(1e9, 64, 2) == bytes_sent(1e9, 64, 0)

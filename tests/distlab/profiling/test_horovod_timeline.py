@@ -64,21 +64,13 @@ def microseconds(seconds: dict[str, float]) -> dict[str, float]:
 
 def test_every_part_of_an_operation_has_its_known_time(tmp_path: Path) -> None:
     timeline = read(tmp_path, STREAM)
+    assert (timeline.unfinished, timeline.is_truncated) == (0, False)
     first, *_, last = timeline.operations
     expected = {"negotiating": 100, "queueing": 5, "copying": 3, "communicating": 20, "finishing": 4}
     assert microseconds(first.parts()) == expected
     assert microseconds(last.parts()) == expected | {"queueing": 50}
     assert first.end - first.start == pytest.approx(132e-6)
     assert (first.tensor, first.kind, first.nbytes) == ("first", "ALLREDUCE", 40)
-
-
-def test_sums_by_tensor_and_in_all(tmp_path: Path) -> None:
-    timeline = read(tmp_path, STREAM)
-    assert timeline.tensors == ["first", "second"]
-    assert [len(timeline.of(tensor)) for tensor in timeline.tensors] == [2, 2]
-    assert microseconds(timeline.by_tensor()["second"])["queueing"] == 55
-    assert microseconds(timeline.totals())["negotiating"] == 400
-    assert (timeline.unfinished, timeline.is_truncated) == (0, False)
 
 
 def test_the_rank_that_was_ready_last_is_known_unless_the_cache_knew_the_tensor(tmp_path: Path) -> None:
@@ -136,7 +128,8 @@ def test_activities_are_what_horovod_means_by_them(
     tmp_path: Path, activities: list[tuple[str, int]], parts: dict[str, int], call: int
 ) -> None:
     timeline = read(tmp_path, "[" + ",".join([named(1, "first"), *an_operation(*activities)]) + "]")
-    assert microseconds(timeline.totals()) == {"negotiating": 50, **parts}
+    [operation] = timeline.operations
+    assert microseconds(operation.parts()) == {"negotiating": 50, **parts}
     [collective] = timeline.collectives()
     assert round(1e6 * (collective.end - collective.start)) == call
 

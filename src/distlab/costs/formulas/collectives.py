@@ -1,9 +1,9 @@
-"""The α–β–γ cost of every collective, and of the all-reduce by algorithm.
+"""The α–β–γ cost of collectives, and of the all-reduce by algorithm.
 
 Every function takes `ranks` p (whole numbers) and `array_bytes` n (bytes), numbers or arrays that fit together, and
 gives a `Cost` of their common shape. n is the size of the whole array: what the root has in a broadcast, what a rank
-has before a reduce, reduce-scatter or all-to-all and after an all-gather, what the root has before a scatter and
-after a gather. All raise ValueError for impossible ranks or bytes (see `cost.checked`).
+has before a reduce or reduce-scatter and after an all-gather. All raise ValueError for impossible ranks or bytes (see
+`cost.checked`).
 
 Wherever n is cut into p chunks, the formula takes chunks of n/p bytes: exact when p divides the number of elements.
 Otherwise it is an idealisation, as the largest of the real chunks has up to one element more.
@@ -21,7 +21,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import ArrayLike
 
-from distlab.costs.formulas.cost import Cost, Numbers, ceil_log2, checked, floor_log2
+from distlab.costs.formulas.cost import Cost, ceil_log2, checked, floor_log2
 from distlab.runtime.lookups import look_up
 
 
@@ -48,24 +48,6 @@ def reduce_tree(ranks: ArrayLike, array_bytes: ArrayLike) -> Cost:
     return Cost(steps, steps * n, steps * n, (p - 1) * n, n * (p > 1))
 
 
-def scatter_tree(ranks: ArrayLike, array_bytes: ArrayLike) -> Cost:
-    """Binomial tree, each message holding the chunks of a whole subtree: ⌈lg p⌉ α + ((p−1)/p) nβ (C, section 4; M).
-
-    At each stage the holder of a range of ranks hands over the smaller half. All ranks together send (n/2) lg p bytes
-    for a power of two.
-    """
-    p, n = checked(ranks, array_bytes)
-    moved = (p - 1) / p * n
-    return Cost(ceil_log2(p), moved, 0 * n, _chunks_through_tree(p) / p * n, moved)
-
-
-def gather_tree(ranks: ArrayLike, array_bytes: ArrayLike) -> Cost:
-    """The tree of `scatter_tree` the other way round: ⌈lg p⌉ α + ((p−1)/p) nβ (C, section 4; M)."""
-    p, n = checked(ranks, array_bytes)
-    # The root sends nothing; the rank that collects the other half of all ranks sends most.
-    return Cost(ceil_log2(p), (p - 1) / p * n, 0 * n, _chunks_through_tree(p) / p * n, np.floor(p / 2) / p * n)
-
-
 def all_gather_ring(ranks: ArrayLike, array_bytes: ArrayLike) -> Cost:
     """p−1 steps round the ring: (p−1) α + ((p−1)/p) nβ (T, section 4.1)."""
     p, n = checked(ranks, array_bytes)
@@ -78,13 +60,6 @@ def reduce_scatter_ring(ranks: ArrayLike, array_bytes: ArrayLike) -> Cost:
     p, n = checked(ranks, array_bytes)
     moved = (p - 1) / p * n
     return Cost(p - 1, moved, moved, p * moved, moved)
-
-
-def all_to_all(ranks: ArrayLike, array_bytes: ArrayLike) -> Cost:
-    """Pairwise exchange, one partner per step: (p−1) α + ((p−1)/p) nβ (T, section 4.3, long messages)."""
-    p, n = checked(ranks, array_bytes)
-    moved = (p - 1) / p * n
-    return Cost(p - 1, moved, 0 * n, p * moved, moved)
 
 
 def all_reduce_naive(ranks: ArrayLike, array_bytes: ArrayLike) -> Cost:
@@ -173,15 +148,3 @@ ALL_REDUCE: dict[str, Callable[[ArrayLike, ArrayLike], Cost]] = {
 def all_reduce(algorithm: str, ranks: ArrayLike, array_bytes: ArrayLike) -> Cost:
     """The cost of the all-reduce with this name in `ALL_REDUCE`; ValueError, with the names, for another."""
     return look_up(ALL_REDUCE, algorithm, "all-reduce")(ranks, array_bytes)
-
-
-def _chunks_through_tree(ranks: Numbers) -> Numbers:
-    """How many chunks all messages of a binomial scatter or gather contain together, per number of ranks.
-
-    c(p) = ⌊p/2⌋ + c(⌊p/2⌋) + c(⌈p/2⌉): half of the chunks move, then each half is treated alike. The same sum counts
-    the ones among the binary digits of 0 … p−1 (OEIS A000788), which needs no recursion.
-    """
-    ones = np.zeros_like(ranks)
-    for digit in np.exp2(np.arange(int(np.max(ceil_log2(ranks), initial=0)))):
-        ones = ones + np.floor(ranks / (2 * digit)) * digit + np.maximum(ranks % (2 * digit) - digit, 0)
-    return ones

@@ -14,14 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from distlab.costs.formulas.collectives import (
-    all_gather_ring,
-    all_reduce_halving_doubling,
-    all_reduce_ring,
-    broadcast_tree,
-    reduce_scatter_ring,
-    reduce_tree,
-)
+from distlab.costs.formulas.collectives import all_reduce_halving_doubling, all_reduce_ring, all_reduce_tree
 from distlab.costs.formulas.cost import Cost, Numbers, checked, floor_log2
 from distlab.simulate import Link
 
@@ -66,9 +59,7 @@ def naive(ranks: ArrayLike, array_bytes: ArrayLike, ranks_per_host: int) -> Leve
 def tree(ranks: ArrayLike, array_bytes: ArrayLike, ranks_per_host: int) -> Levels:
     """Binomial trees inside hosts and one between them; one rank of each host uses its connection."""
     _, n, k, hosts = _hosts(ranks, array_bytes, ranks_per_host)
-    return _levels(
-        reduce_tree(k, n) + broadcast_tree(k, n), reduce_tree(hosts, n) + broadcast_tree(hosts, n), at_once=1
-    )
+    return _levels(all_reduce_tree(k, n), all_reduce_tree(hosts, n), at_once=1)
 
 
 def ring(ranks: ArrayLike, array_bytes: ArrayLike, ranks_per_host: int) -> Levels:
@@ -126,8 +117,7 @@ def hierarchical(ranks: ArrayLike, array_bytes: ArrayLike, ranks_per_host: int) 
     Exact, on the virtual cluster too, when every host is full and hk divides the number of elements.
     """
     _, n, k, hosts = _hosts(ranks, array_bytes, ranks_per_host)
-    inside = reduce_scatter_ring(k, n) + all_gather_ring(k, n)
-    return _levels(inside, all_reduce_ring(hosts, n / k), at_once=k)
+    return _levels(all_reduce_ring(k, n), all_reduce_ring(hosts, n / k), at_once=k)
 
 
 def hierarchical_halving_doubling(ranks: ArrayLike, array_bytes: ArrayLike, ranks_per_host: int) -> Levels:
@@ -137,9 +127,7 @@ def hierarchical_halving_doubling(ranks: ArrayLike, array_bytes: ArrayLike, rank
     broadcast inside each; their halving-doubling was up to three times faster than the ring on 32 servers.
     """
     _, n, k, hosts = _hosts(ranks, array_bytes, ranks_per_host)
-    return _levels(
-        reduce_scatter_ring(k, n) + all_gather_ring(k, n), all_reduce_halving_doubling(hosts, n / k), at_once=k
-    )
+    return _levels(all_reduce_ring(k, n), all_reduce_halving_doubling(hosts, n / k), at_once=k)
 
 
 ALGORITHMS: dict[str, Callable[[ArrayLike, ArrayLike, int], Levels]] = {

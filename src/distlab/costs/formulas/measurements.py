@@ -3,7 +3,6 @@
 The bandwidths are defined as in NVIDIA's nccl-tests (doc/PERFORMANCE.md).
 """
 
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -118,7 +117,7 @@ class Amdahl:
 
 
 def fit_amdahl(ranks: ArrayLike, seconds: ArrayLike) -> Amdahl:
-    """Amdahl's law by relative least squares, neither part negative; a warning if speed-ups seem to be given.
+    """Amdahl's law by relative least squares, neither part negative.
 
     ranks, seconds: (n,), the measured time on each number of ranks. Raises ValueError for impossible ranks, for times
     that are not above 0, and for fewer than two different numbers of ranks.
@@ -130,11 +129,6 @@ def fit_amdahl(ranks: ArrayLike, seconds: ArrayLike) -> Amdahl:
 
     design = np.stack([np.ones_like(p), 1 / p], axis=1) / seconds[:, None]
     serial, parallel = nnls(design, np.ones_like(seconds))[0]
-    if parallel == 0 and np.isclose(seconds[np.argmin(p)], 1):
-        warnings.warn(
-            "These numbers begin at 1 and do not fall, as speed-ups; seconds are needed. All work counts as serial.",
-            stacklevel=2,
-        )
     return Amdahl(float(serial), float(parallel))
 
 

@@ -4,7 +4,8 @@ In a step, gradients become ready during the backward pass, are joined, and are 
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -33,8 +34,7 @@ PHASES = 4
 """How many moments of the communication thread's cycle, evenly spread, a step with fusion is averaged over."""
 
 
-@dataclass(frozen=True)
-class StepTimes:
+class StepTimes(NamedTuple):
     """Seconds of a whole step and of its all-reduces together, and how many of them; float64, one per prediction."""
 
     seconds: Array
@@ -233,7 +233,7 @@ def step(
         _run(ready, sent, compute_seconds, all_reduce, fusion_bytes, delay, 1 + assumptions.slowdown)
         for delay in assumptions.cycle_seconds * (np.arange(phases) + 0.5) / phases
     ]
-    return StepTimes(*(np.mean([getattr(run, field.name) for run in runs], axis=0) for field in fields(StepTimes)))
+    return StepTimes(*np.mean(runs, axis=0))
 
 
 def _run(

@@ -2,7 +2,8 @@
 
 The layers are computed from the papers' tables. Only layers with parameters are listed, in the order of the forward
 pass; a batch normalisation counts with the convolution before it. Parameters are the trainable ones, multiply-adds
-those of convolutions and matrix products. The speeds and their sources are in `networks.toml`.
+those of convolutions and matrix products. The convolutions of Inception V3, and the speeds with their sources, are in
+`networks.toml`.
 """
 
 import tomllib
@@ -138,63 +139,24 @@ def inception_v3() -> tuple[Layer, ...]:
     The widths that the paper leaves out are those of the reference models (TensorFlow's slim, PyTorch).
     """
     layers: list[Layer] = []
-
-    def add(channels: int, width: int, kernel: int | tuple[int, int], size: int) -> None:
-        square = (kernel, kernel) if isinstance(kernel, int) else kernel
-        name = f"convolution {len(layers) + 1}"
-        layers.append(_convolution(name, square, (channels, width), (size, size), biases=2))
-
-    def chain(channels: int, *convolutions: tuple[int, int | tuple[int, int], int]) -> None:
-        for width, kernel, size in convolutions:
-            add(channels, width, kernel, size)
-            channels = width
-
-    row, column = (1, 7), (7, 1)
-    chain(3, (32, 3, 149), (32, 3, 147), (64, 3, 147), (80, 1, 73), (192, 3, 71))
-    channels = 192
-    for pooled in (32, 64, 64):
-        add(channels, 64, 1, 35)
-        chain(channels, (48, 1, 35), (64, 5, 35))
-        chain(channels, (64, 1, 35), (96, 3, 35), (96, 3, 35))
-        add(channels, pooled, 1, 35)
-        channels = 64 + 64 + 96 + pooled
-    add(channels, 384, 3, 17)
-    chain(channels, (64, 1, 35), (96, 3, 35), (96, 3, 17))
-    channels += 384 + 96
-    for width in (128, 160, 160, 192):
-        add(channels, 192, 1, 17)
-        chain(channels, (width, 1, 17), (width, row, 17), (192, column, 17))
-        chain(channels, (width, 1, 17), (width, column, 17), (width, row, 17), (width, column, 17), (192, row, 17))
-        add(channels, 192, 1, 17)
-    chain(channels, (192, 1, 17), (320, 3, 8))
-    chain(channels, (192, 1, 17), (192, row, 17), (192, column, 17), (192, 3, 8))
-    channels += 320 + 192
-    for _ in range(2):
-        add(channels, 320, 1, 8)
-        add(channels, 384, 1, 8)
-        add(384, 384, (1, 3), 8)
-        add(384, 384, (3, 1), 8)
-        chain(channels, (448, 1, 8), (384, 3, 8))
-        add(384, 384, (1, 3), 8)
-        add(384, 384, (3, 1), 8)
-        add(channels, 192, 1, 8)
-        channels = 320 + 2 * 384 + 2 * 384 + 192
-    return *layers, _dense("output", channels, 1000)
+    for block in _CONTENT["inception_v3"]:
+        for chain in block["chains"]:
+            channels = block["channels"]
+            for width, height, across, size in chain:
+                name = f"convolution {len(layers) + 1}"
+                layers.append(_convolution(name, (height, across), (channels, width), (size, size), biases=2))
+                channels = width
+    return *layers, _dense("output", 2048, 1000)
 
 
-def _speeds(file: Path) -> dict[str, dict[str, Measurement]]:
-    """The published speeds by network and machine."""
-    content = tomllib.loads(file.read_text(encoding="utf-8"))
-    return {
-        network: {
-            machine: Measurement(**{**entries, "source": content["sources"][entries["source"]]})
-            for machine, entries in by_machine.items()
-        }
-        for network, by_machine in content["speeds"].items()
+_CONTENT = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+_SPEEDS = {
+    network: {
+        machine: Measurement(**{**entries, "source": _CONTENT["sources"][entries["source"]]})
+        for machine, entries in by_machine.items()
     }
-
-
-_SPEEDS = _speeds(Path(__file__).with_suffix(".toml"))
+    for network, by_machine in _CONTENT["speeds"].items()
+}
 MODELS: dict[str, Model] = {
     name: Model(name, title, layers, batch, _SPEEDS.get(name, {}))
     for name, title, layers, batch in (

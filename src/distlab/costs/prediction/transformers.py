@@ -1,11 +1,14 @@
 """Transformers by name: parameters, floating-point operations and activations, from the sizes in the papers.
 
+The sizes are in `transformers.toml`.
 Sources: N for Narayanan et al., arXiv:2104.04473, equations 2 and 3 and table 1; K for Korthikanti et al.,
 arXiv:2205.05198, equations 1 and 2.
 """
 
+import tomllib
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 
 BYTES_PER_ACTIVATION = 2
 
@@ -63,38 +66,8 @@ class Transformer:
         return BYTES_PER_ACTIVATION * self.sequence * micro_batch * self.hidden
 
 
-def _gpt(name: str, layers: int, hidden: int, heads: int, source: str = "N, table 1") -> Transformer:
-    return Transformer(
-        f"gpt-{name}", f"GPT of {name.upper()} parameters, sequences of 2048", layers, hidden, heads, source
-    )
-
-
 TRANSFORMERS: dict[str, Transformer] = {
-    model.name: model
-    for model in (
-        _gpt("1.7b", 24, 2304, 24),
-        _gpt("3.6b", 30, 3072, 32),
-        _gpt("7.5b", 36, 4096, 32),
-        _gpt("18b", 40, 6144, 48),
-        _gpt("39b", 48, 8192, 64),
-        _gpt("76b", 60, 10240, 80),
-        _gpt("146b", 80, 12288, 96),
-        _gpt("175b", 96, 12288, 96, "Brown et al., arXiv:2005.14165, table 2.1; vocabulary as in N, section 5"),
-        _gpt("310b", 96, 16384, 128),
-        _gpt("530b", 105, 20480, 128),
-        _gpt("1t", 128, 25600, 160),
-        Transformer(
-            "palm-540b",
-            "PaLM 540B, sequences of 2048",
-            layers=118,
-            hidden=18_432,
-            heads=48,
-            source="Chowdhery et al., arXiv:2204.02311, sections 2 and 2.1, table 1",
-            vocabulary=256_000,
-            # 48 heads of 256 for queries and the output, one for keys and values; three matrices 18,432 × 73,728.
-            matrix_parameters=2 * 18_432 * 48 * 256 + 2 * 18_432 * 256 + 3 * 18_432 * 4 * 18_432,
-            learned_positions=False,
-        ),
-    )
+    name: Transformer(name, **entries)
+    for name, entries in tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8")).items()
 }
 """Every transformer by its name; with activations recomputed, mixed precision and Adam."""

@@ -38,34 +38,34 @@ class PublishedResult:
 
 
 def _rows(
-    entry: Mapping[str, Any], sources: Mapping[str, str], reasons: Mapping[str, str]
+    network: str,
+    machine: str,
+    source: str,
+    *,
+    baseline: int = 1,
+    efficiency: Mapping[str, float] | None = None,
+    images_per_second: Mapping[str, float] | None = None,
+    batch: int | None = None,
+    one_gpu: float = 0.0,
+    one_gpu_source: str = "",
+    second_hand: bool = False,
+    reason: str = "",
+    **options: Any,
 ) -> Iterator[PublishedResult]:
-    """A row for each number of GPUs above the baseline."""
-    source = sources[entry["source"]]
-    if "efficiency" in entry:
-        baseline, one_gpu = entry.get("baseline", 1), entry.get("one_gpu", 0.0)
-        efficiencies = {int(gpus): efficiency for gpus, efficiency in entry["efficiency"].items()}
-    else:
-        speeds = {int(gpus): speed for gpus, speed in entry["images_per_second"].items()}
+    """A row for each number of GPUs above the baseline, from an entry of `results.toml`."""
+    source = _CONTENT["sources"][source]
+    efficiencies = {int(gpus): of_one for gpus, of_one in (efficiency or {}).items()}
+    if images_per_second:
+        speeds = {int(gpus): speed for gpus, speed in images_per_second.items()}
         baseline = min(speeds)
         one_gpu = speeds.pop(baseline) / baseline
         efficiencies = {gpus: speed / gpus / one_gpu for gpus, speed in speeds.items()}
-    speed = None
-    if "batch" in entry:
-        speed = Measurement(
-            one_gpu, entry["batch"], entry.get("one_gpu_source", source), entry.get("second_hand", False)
-        )
-    options = {
-        name: entry[name] for name in ("overlap", "bytes_per_parameter", "blind_test", "program") if name in entry
-    }
-    for gpus, efficiency in efficiencies.items():
-        yield PublishedResult(
-            *(entry["network"], entry["machine"], gpus, efficiency, source, baseline, speed),
-            reason=reasons.get(entry.get("reason", ""), ""),
-            **options,
-        )
+    speed = Measurement(one_gpu, batch, one_gpu_source or source, second_hand) if batch else None
+    reason = _CONTENT["reasons"][reason] if reason else ""
+    for gpus, of_one in efficiencies.items():
+        yield PublishedResult(network, machine, gpus, of_one, source, baseline, speed, reason=reason, **options)
 
 
 _CONTENT = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
-RESULTS = tuple(row for entry in _CONTENT["results"] for row in _rows(entry, _CONTENT["sources"], _CONTENT["reasons"]))
+RESULTS = tuple(row for entry in _CONTENT["results"] for row in _rows(**entry))
 """Every result; the first four are the ones most often quoted."""

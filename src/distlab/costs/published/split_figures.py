@@ -19,8 +19,8 @@ from distlab.runtime import tables
 Kind = Literal["bubble", "memory", "throughput"]
 
 
-TOLERANCES: dict[Kind, tuple[float, str]] = {"bubble": (3.0, "points"), "memory": (1.0, "%"), "throughput": (10.0, "%")}
-"""How close the figures of a kind are to be, and in what unit.
+TOLERANCES: dict[Kind, float] = {"bubble": 3.0, "memory": 1.0, "throughput": 10.0}
+"""How close the figures of a kind are to be: a bubble in points, the others in %.
 
 Memory is arithmetic, so that only rounding in print can differ; a bubble misses messages; throughput is a model.
 """
@@ -58,7 +58,7 @@ class FigureComparison:
     @property
     def is_within(self) -> bool:
         """Whether the difference keeps to the tolerance of its kind."""
-        return abs(self.difference) <= TOLERANCES[self.figure.kind][0]
+        return abs(self.difference) <= TOLERANCES[self.figure.kind]
 
 
 def _arithmetic(value: float) -> Callable[[Assumptions | None], float]:
@@ -107,13 +107,13 @@ def _throughput(table: int, model: str, ranks: int, sequences: int, published: f
 
 
 _CONTENT = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
-BUBBLES = (
+THROUGHPUTS = tuple(_throughput(*row) for row in _CONTENT["throughputs"])
+FIGURES: tuple[Figure, ...] = (
     *(figure for row in _CONTENT["bubbles"] for figure in _bubbles(*row)),
     *(_speed_up(*row) for row in _CONTENT["speed_ups"]),
+    *(figure for row in _CONTENT["memory"] for figure in _memory(*row)),
+    *THROUGHPUTS,
 )
-MEMORY = tuple(figure for row in _CONTENT["memory"] for figure in _memory(*row))
-THROUGHPUTS = tuple(_throughput(*row) for row in _CONTENT["throughputs"])
-FIGURES: tuple[Figure, ...] = (*BUBBLES, *MEMORY, *THROUGHPUTS)
 
 
 def compare_figures(
@@ -143,39 +143,9 @@ TITLES: dict[Kind, str] = {
 
 
 def split_sections() -> list[tuple[str, str]]:
-    """Titles and texts: one table for each kind of figure, and where the formulas are off."""
+    """Titles and texts: one table for each kind of figure."""
     comparisons = compare_figures()
-    texts = [
+    return [
         (title, figures_table([comparison for comparison in comparisons if comparison.figure.kind == kind]))
         for kind, title in TITLES.items()
     ]
-    return [*texts, ("Where they are off", _where_they_are_off(comparisons))]
-
-
-def _where_they_are_off(comparisons: Sequence[FigureComparison]) -> str:
-    """What the differences say; `comparisons` is what `compare_figures()` gives."""
-    lines, not_described = [], {}
-    for kind, (within, unit) in TOLERANCES.items():
-        described = [item for item in comparisons if item.figure.kind == kind and item.figure.is_described]
-        worst = max(described, key=lambda item: abs(item.difference))
-        lines.append(
-            f"{kind}: {sum(item.is_within for item in described)} of {len(described)} figures come within "
-            f"{within:g} {unit}; the worst is {worst.difference:+.1f} ({worst.figure.what})."
-        )
-        not_described[kind] = ", ".join(
-            f"{item.difference:+.1f}"
-            for item in comparisons
-            if item.figure.kind == kind and not item.figure.is_described
-        )
-    return "\n".join(
-        [
-            *lines,
-            "The bubbles come out too small, since messages and unequal stages keep devices waiting, too. GPipe's own "
-            f"throughputs ({not_described['bubble']} points) hold everything else besides that costs time.",
-            "Not a blind test: matrix_share was chosen with the throughputs in view. One number for all of them leaves "
-            "room to fail.",
-            f"ZeRO 3 without any other split comes out too fast ({not_described['throughput']} %), the more so the "
-            "more devices share a batch: it gathers all parameters over the network for every micro-batch, and the "
-            "model grants it the whole link, without congestion.",
-        ]
-    )

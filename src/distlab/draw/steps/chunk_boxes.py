@@ -47,14 +47,8 @@ class Boxes:
     def box_after(self, step: int, rank: int, number: int, x: float, y: float) -> list[Stamp]:
         """Box `number` of `rank` after `step`, with its lower left corner at x, y."""
         element = self._element(step, rank, number)
-        return self.box_with(element, rank, number, x, y, self._is_end(step))
-
-    def box_with(
-        self, element: Element, rank: int, number: int, x: float, y: float, at_end: bool = False
-    ) -> list[Stamp]:
-        """Box `number` of `rank` as it looks with `element` in it; `at_end`: what is missing is marked."""
         task, position = self.trace.task, self.trace.boxes[number]
-        fault = task.fault(rank, position, element, at_end) or Fault()
+        fault = task.fault(rank, position, element, self._is_end(step)) or Fault()
         counts: dict[int, int] = {}
         for (owner, _), count in sorted(element.counts.items()) if element else []:
             counts[owner] = counts.get(owner, 0) + count

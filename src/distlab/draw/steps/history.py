@@ -83,8 +83,16 @@ class History:
 
     @cached_property
     def holdings(self) -> list[list[Holding]]:
-        """By step (0 is the start) and rank, what the rank holds."""
-        return holdings(self.task, self._steps, self.results)
+        """By step (0 is the start) and rank, what the rank holds at each position of the whole array.
+
+        The log shows a rank's whole array whenever the rank sends a part of it or adds to it, and the results show it
+        at the end; what has changed since the last snapshot was done in between. What is received is held from that
+        step on if it occurs unchanged in the rank's array later. Of ranks that have only parts of the array at hand,
+        each element is placed where its own position says.
+        """
+        results = self.results or [None] * self.size
+        by_rank = [_of_rank(self.task, rank, self._steps, results[rank]) for rank in range(self.size)]
+        return [list(by_step) for by_step in zip(*by_rank, strict=True)]
 
     @cached_property
     def boxes(self) -> list[int]:
@@ -249,18 +257,6 @@ def steps_of(events: Events, size: int) -> Steps:
     messages.sort(key=lambda message: (message.step, message.source, message.to))
     last = max([rank.step for rank in ranks] + [message.step for message in messages], default=0)
     return Steps(last, messages, [rank.snapshots for rank in ranks])
-
-
-def holdings(task: Task, steps: Steps, results: Sequence[object] | None) -> list[list[Holding]]:
-    """By step (0: the start) and rank, what the rank holds at each position of the whole array.
-
-    The log shows a rank's whole array whenever the rank sends a part of it or adds to it, and the results show it at
-    the end; what has changed since the last snapshot was done in between. What is received is held from that step on if
-    it occurs unchanged in the rank's array later. Of ranks that have only parts of the array at hand, each element is
-    placed where its own position says.
-    """
-    by_rank = [_of_rank(task, rank, steps, None if results is None else results[rank]) for rank in range(task.size)]
-    return [[by_rank[rank][step] for rank in range(task.size)] for step in range(steps.last + 1)]
 
 
 def elements(array: Array) -> list[Element]:

@@ -1,4 +1,4 @@
-"""Many small shapes of few kinds: each kind is defined once and stamped at many places, in a figure or in SVG text."""
+"""Many small shapes of few kinds: each kind is defined once and stamped at many places of a figure."""
 
 from collections import defaultdict
 from collections.abc import Iterable
@@ -16,10 +16,7 @@ from matplotlib.transforms import Bbox, Transform
 
 from distlab.draw.style import INK
 
-_CODES = {"M": Path.MOVETO, "L": Path.LINETO, "Q": Path.CURVE3, "C": Path.CURVE4, "Z": Path.CLOSEPOLY}
-_COMMANDS = {int(code): command for command, code in _CODES.items()}
-
-Segment = tuple[str, tuple[float, ...]]  # a command of a path, as SVG's letter, and its coordinates: x, y, …
+Point = tuple[int, float, float]  # matplotlib's code of a path's command, and a place: x, y
 
 
 @dataclass(frozen=True)
@@ -31,7 +28,7 @@ class Shape:
     """
 
     name: str
-    outline: tuple[Segment, ...]
+    outline: tuple[Point, ...]
     face: str = "none"
     edge: str = "none"
     width: float = 0.0
@@ -73,13 +70,10 @@ def words(text: str, points: float, colour: str = INK, bold: bool = False, align
     """Text as a shape, centred vertically on the height of a digit; `align` says where its place is: center, left."""
     path, (left, right) = _text_path(text, points, bold)
     dx = 0.0 if align == "left" else -(left + right) / 2
-    dy = -0.3645 * points / 72
-    outline: list[Segment] = []
-    for vertices, code in path.iter_segments(curves=True, simplify=False):
-        places = vertices.reshape(-1, 2) / 72 + (dx, dy)
-        command = _COMMANDS[int(code)]
-        outline.append((command, () if command == "Z" else tuple(places.ravel().tolist())))
-    return Shape(f"text {text}", tuple(outline), colour, layer=3)
+    places = np.asarray(path.vertices) / 72 + (dx, -0.3645 * points / 72)
+    codes = np.asarray(path.codes).tolist()
+    outline = tuple((code, x, y) for code, (x, y) in zip(codes, places.tolist(), strict=True))
+    return Shape(f"text {text}", outline, colour, layer=3)
 
 
 def width_of(text: str, points: float, bold: bool = False) -> float:
@@ -110,9 +104,10 @@ def stamp_on(axes: Axes, stamps: Iterable[Stamp], zorder: float = 2) -> None:
         axes.add_collection(collection, autolim=False)
 
 
-def _closed(corners: Iterable[tuple[float, float]]) -> tuple[Segment, ...]:
+def _closed(corners: Iterable[tuple[float, float]]) -> tuple[Point, ...]:
     """A path through the corners and back to the first."""
-    return (*((("L" if number else "M"), corner) for number, corner in enumerate(corners)), ("Z", ()))
+    lines = [(int(Path.LINETO if number else Path.MOVETO), x, y) for number, (x, y) in enumerate(corners)]
+    return (*lines, (int(Path.CLOSEPOLY), 0.0, 0.0))
 
 
 @lru_cache(maxsize=1024)
@@ -137,10 +132,5 @@ class _Outline(Path):
 
 @lru_cache(maxsize=1024)
 def _path(shape: Shape) -> Path:
-    codes: list[int] = []
-    vertices: list[list[float]] = []
-    for command, numbers in shape.outline:
-        places = np.reshape(numbers, (-1, 2)) if numbers else np.zeros((1, 2))
-        codes += [int(_CODES[command])] * len(places)
-        vertices += places.tolist()
-    return _Outline(vertices, codes)
+    codes, *places = zip(*shape.outline, strict=True)
+    return _Outline(np.transpose(places), codes)

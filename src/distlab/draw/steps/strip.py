@@ -92,7 +92,7 @@ def describe(trace: History) -> str:
         parts.append(f"Then it stopped: {' '.join(str(trace.error).split())}.")
     if fault:
         parts.append(fault)
-    elif trace.error is None and trace.task.collective:
+    elif trace.error is None:
         parts.append("In the end every rank holds what it should.")
     return " ".join(parts)
 

@@ -1,6 +1,5 @@
 """A pipeline on the virtual cluster: rank s is stage s, and its passes only take time."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -8,6 +7,8 @@ import numpy as np
 
 from distlab.model_parallel.pipelines.schedules import BACKWARD, FORWARD, Pass, orders
 from distlab.simulate import Network, Rank, World
+
+KINDS = (FORWARD, BACKWARD)
 
 
 class Work(NamedTuple):
@@ -55,7 +56,6 @@ def simulate(
     forward_seconds: float = 1.0,
     backward_seconds: float = 2.0,
     network: Network | None = None,
-    message_bytes: int = 0,
 ) -> Timing:
     """Run a schedule with chunks that only take time; by default messages take none.
 
@@ -64,10 +64,9 @@ def simulate(
     """
     passes = orders(schedule, stages, micro_batches, chunks)
     seconds = {FORWARD: forward_seconds / chunks, BACKWARD: backward_seconds / chunks}
-    message = np.zeros(message_bytes, np.uint8)
 
     async def stage(rank: Rank) -> list[Work]:
-        messages = _Messages(rank, passes, chunks, message)
+        messages = _Messages(rank, chunks)
         done = []
         for each in passes[rank.index]:
             await messages.take(each)
@@ -83,46 +82,37 @@ def simulate(
 
 
 class _Messages:
-    """What a stage gets from the stages before and behind it, by the pass that needs it."""
+    """What a stage gets from the stages before and behind it; a message says which pass it is for."""
 
-    def __init__(self, rank: Rank, orders: Sequence[Sequence[Pass]], chunks: int, message: np.ndarray) -> None:
-        """`orders` of every stage, since a stage knows from its neighbours' orders which message comes next."""
+    def __init__(self, rank: Rank, chunks: int) -> None:
         self._rank = rank
         self._pieces = rank.size * chunks
-        self._message = message
         self._arrived: set[Pass] = set()
-        self._coming: dict[int, list[Pass]] = {}
-        for source, order in enumerate(orders):
-            following = [self._next(source, each) for each in order]
-            self._coming[source] = [each for stage, each in filter(None, following) if stage == rank.index]
 
     async def take(self, each: Pass) -> None:
         """Wait for the message that this pass needs; none where the model begins, and where its loss is."""
-        piece = each.chunk * self._rank.size + self._rank.index
-        sender = self._at(piece + (1 if each.kind == BACKWARD else -1), each)
+        sender = self._following(each, back=True)
         if sender is None:
             return
         # Messages of one stage come in the order in which it sends them, which need not be the order of need here.
         while each not in self._arrived:
-            await self._rank.receive(sender[0])
-            self._arrived.add(self._coming[sender[0]].pop(0))
+            kind, micro_batch, chunk = (await self._rank.receive(sender[0])).tolist()
+            self._arrived.add(Pass(KINDS[kind], micro_batch, chunk))
 
     async def pass_on(self, each: Pass) -> None:
         """Send what a pass gave to the stage that needs it, if any does."""
-        following = self._next(self._rank.index, each)
+        following = self._following(each)
         if following is None:
             return
         stage, needed_by = following
         if stage == self._rank.index:
             self._arrived.add(needed_by)
         else:
-            await self._rank.send(stage, self._message)
+            await self._rank.send(stage, np.array([KINDS.index(each.kind), *needed_by[1:]]))
 
-    def _next(self, stage: int, each: Pass) -> tuple[int, Pass] | None:
-        """The stage and the pass that go on with a micro-batch after `each` on `stage`."""
-        return self._at(each.chunk * self._rank.size + stage + (1 if each.kind == FORWARD else -1), each)
-
-    def _at(self, piece: int, each: Pass) -> tuple[int, Pass] | None:
+    def _following(self, each: Pass, back: bool = False) -> tuple[int, Pass] | None:
+        """The stage and the pass that go on with a micro-batch after `each` on this stage, or came before it."""
+        piece = each.chunk * self._rank.size + self._rank.index + (1 if (each.kind == FORWARD) != back else -1)
         if not 0 <= piece < self._pieces:
             return None
         return piece % self._rank.size, each._replace(chunk=piece // self._rank.size)

@@ -56,17 +56,6 @@ def test_times_made_by_amdahl_s_law_give_back_its_parts(serial: float, parallel:
     np.testing.assert_allclose(costs.serial_share(law.speedup(RANKS[1:]), RANKS[1:]), law.serial_share, atol=1e-12)
 
 
-def test_the_tutorial_s_times_have_a_serial_share_of_about_a_half() -> None:
-    law = costs.fit_amdahl(RANKS, [30.43, 24.19, 19.81, 17.90])
-    assert 0.5 < law.serial_share < 0.55
-    assert np.max(np.abs(law.seconds(RANKS) / [30.43, 24.19, 19.81, 17.90] - 1)) < 0.03
-
-
-def test_speed_ups_are_not_taken_for_seconds_without_a_warning() -> None:
-    with pytest.warns(UserWarning, match="begin at 1 and do not fall, as speed-ups; seconds are needed"):
-        assert costs.fit_amdahl(RANKS, [1.0, 1.8, 3.2, 5.1]).serial_share == 1
-
-
 def test_bus_bandwidth_as_nccl_tests_defines_it() -> None:
     factors = {"all_reduce": 1.75, "broadcast": 1, "reduce": 1}
     for collective in costs.BUS_FACTOR:
