@@ -236,7 +236,7 @@ def add_known():
         if points == "12":
             ANSWERS.right_answers["train"].append((title, names))
         else:
-            wrong = WrongAnswer(title, names, (), tuple(hints.split(" | ")), int(points) / 12)
+            wrong = WrongAnswer(title, names, tuple(hints.split(" | ")), int(points) / 12)
             ANSWERS.wrong_answers["train"].append(wrong)
 
 

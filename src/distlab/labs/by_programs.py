@@ -16,8 +16,17 @@ import numpy as np
 
 from distlab.labs.answer import Answer, OwnAnswer
 from distlab.labs.answer_errors import AnswerError, Changed, Gone, NotDone, TookTooLong
-from distlab.labs.number_judge import TOLERANCE, NumberHint, is_near, is_rounded, number, problem_of_names
-from distlab.labs.verdict import WRONG, Advice, Picture, Verdict, not_done, parts, right, wrong
+from distlab.labs.number_judge import (
+    FOLLOWS,
+    NOT_A_NUMBER,
+    ROUNDED,
+    TOLERANCE,
+    is_near,
+    is_rounded,
+    number,
+    problem_of_names,
+)
+from distlab.labs.verdict import WRONG, Picture, Verdict, not_done, parts, right, wrong
 from distlab.simulate import SimulationError
 
 Case: TypeAlias = Any
@@ -68,11 +77,15 @@ class OfPart(tuple[Any, ...]):
         return {self.part: value}
 
 
+class Advice(str):
+    """A text that `split` gives instead of a value: it is said as it is."""
+
+
 class Failure(NamedTuple):
-    """What a program gives that raises; `error` is that of the student's answer."""
+    """What a program gives that raises."""
 
     kind: str
-    error: AnswerError | SimulationError | None = None
+    error: Exception
 
 
 def formulas(
@@ -146,7 +159,6 @@ class ByPrograms:
         wrong case is said.
     after: by part, those that must be right before it counts, or a function that gives the part that must be right for
         a case of it to count.
-    accepts: whether a value is right in a case, where several are.
     form: what is wrong with the form of a value, or None.
     follows: numbers that only follow from a wrong one.  tolerance: the relative error that numbers may have.
     praise: said of a right answer, a function of the cases.
@@ -167,7 +179,6 @@ class ByPrograms:
     split: Callable[[Case, Any], Mapping[str, Any]] | None = None
     together: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     after: Mapping[str, Sequence[str] | Callable[[Case], str]] = field(default_factory=dict)
-    accepts: Callable[[Case, Any], bool] | None = None
     form: Callable[[Case, Any], str | None] = lambda case, value: None
     follows: Sequence[Follows] = ()
     tolerance: float | Mapping[str, float] = TOLERANCE
@@ -193,7 +204,7 @@ class ByPrograms:
         if all(verdict.is_right for verdict in verdicts.values()):
             return right(self.praise(cases), asked.picture())
         said = verdicts[""] if "" in verdicts else parts(verdicts, weights=self.weights)
-        below = asked.below() if said.state == WRONG else ""
+        below = self.below(cases[asked.wrong_places[0]]) if said.state == WRONG and asked.wrong_places else ""
         return replace(said, text=f"{said.text}\n{below}" if below else said.text, picture=asked.picture())
 
     @property
@@ -255,7 +266,7 @@ class _Asked:
         given = []
         for place, value in enumerate(self.values):
             by_part = self.judge.by_part(self.cases[place], value)
-            if isinstance(value, Failure) and value.error and self.judge.is_by_name:
+            if isinstance(value, Failure) and self.judge.is_by_name:
                 by_part = {part: value for part in by_part if self._fails_alike(part, place, value)}
                 if not by_part:
                     raise value.error
@@ -282,44 +293,35 @@ class _Asked:
 
     def problem(self) -> Verdict | None:
         """The verdict on an answer that is not begun, or has no such form; raises an error that all cases have."""
-        judge, errors = self.judge, {str(value.error) for value in self.values if isinstance(value, Failure)}
-        if len(errors) == 1 and all(isinstance(value, Failure) for value in self.values):
-            raise self.values[0].error
-        rights = [value for expected in self.expected for value in expected.values()]
-        if all(value is None for value in self.values) and not any(value is None for value in rights):
+        judge, failures = self.judge, [value for value in self.values if isinstance(value, Failure)]
+        if len(failures) == len(self.values) and len({str(failure.error) for failure in failures}) == 1:
+            raise failures[0].error
+        are_none = [value is None for value in self.values]
+        may_be_none = any(value is None for expected in self.expected for value in expected.values())
+        if any(are_none) if judge.is_by_name else all(are_none) and not may_be_none:
             raise NotDone(f"`{judge.name}` gives None: is a `return` missing?")
         for case, value in zip(self.cases, self.values, strict=False):
             if isinstance(value, Failure):
                 continue
-            if value is None and judge.is_by_name:
-                raise NotDone(f"`{judge.name}` gives None: is a `return` missing?")
             if judge.is_by_name and (problem := problem_of_names(judge.name, judge.parts, value)):
-                return problem
-            if text := judge.form(case, value):
-                return wrong(text)
-        dictionaries = [value for value in self.values if isinstance(value, dict)]
-        if len(dictionaries) == len(self.values) and not any(
-            item is not None for value in dictionaries for item in value.values()
-        ):
+                return wrong(problem)
+            if problem := judge.form(case, value):
+                return wrong(problem)
+        if all(isinstance(value, dict) and all(item is None for item in value.values()) for value in self.values):
             return not_done(f"`{judge.name}` gives a dictionary in which all values are None")
         return None
 
     def picture(self) -> Callable[[], Picture] | None:
         """Of the first case in which something is wrong; of the first case if nothing is."""
         seen = [place for place, value in enumerate(self.values) if not isinstance(value, Failure)]
-        wrong_ones = [place for place in self._wrong_places() if place in seen]
-        for place in (wrong_ones or seen)[:1]:
-            return self.judge.draw(self.cases[place], self.values[place])
-        return None
+        place = min(seen, key=lambda place: place not in self.wrong_places, default=None)
+        return None if place is None else self.judge.draw(self.cases[place], self.values[place])
 
-    def below(self) -> str:
-        """Of the first case in which something is wrong."""
-        return next((self.judge.below(self.cases[place]) for place in self._wrong_places()), "")
-
-    def _wrong_places(self) -> list[int]:
-        return [
-            place for place, given in enumerate(self.given) if not all(self._is_right(part, place) for part in given)
-        ]
+    @cached_property
+    def wrong_places(self) -> list[int]:
+        """The cases in which something is wrong."""
+        given = enumerate(self.given)
+        return [place for place, by_part in given if not all(self._is_right(part, place) for part in by_part)]
 
     def first_wrong(self, names: Mapping[str, str], verdicts: Mapping[str, Verdict]) -> Verdict:
         """Of parts that count together: the first that is wrong in the first case in which any is, with its name."""
@@ -352,13 +354,13 @@ class _Asked:
         said = self.judge.said(case)
         hint = self._hint(part, [(place, name) for place, given in enumerate(self.given) for name in given])
         if hint is None and (source := self._source(part, wrong_ones)):
-            return wrong(NumberHint.FOLLOWS.says(source=source))
+            return wrong(FOLLOWS.format(source))
         # Where truth values are wrong, they are those of any mistake.
         for places in (tried,) if isinstance(self.expected[wrong_ones[0]][part], bool) else (tried, wrong_ones):
             hint = hint or self._hint(part, [(place, part) for place in places])
         if hint is not None:
             text = hint(case, value) if callable(hint) else hint
-            return wrong(Advice(text, (hint,)), context=self._context(value, said))
+            return replace(wrong(text, context=self._context(value, said)), hints=(hint,))
         if isinstance(value, Failure):
             return wrong(str(value.error), context=self._context(value, said))
         if value is None and not self._may_be_none(part):
@@ -389,22 +391,20 @@ class _Asked:
                 return source
         return None
 
-    def _otherwise(self, part: str, place: int) -> Advice | NumberHint | str:
+    def _otherwise(self, part: str, place: int) -> str:
         case, value, expected = self.cases[place], self.given[place][part], self.expected[place][part]
         if isinstance(value, Advice):
             return value
         if number(expected) is not None:
             if number(value) is None and value is not None:
-                return NumberHint.NOT_A_NUMBER
+                return NOT_A_NUMBER
             if is_rounded(number(value), number(expected)):
-                return NumberHint.ROUNDED
+                return ROUNDED
         otherwise = self.judge.otherwise
         text = otherwise[part] if isinstance(otherwise, Mapping) else otherwise
         return text(case, value) if callable(text) else text
 
     def _is_right(self, part: str, place: int) -> bool:
-        if self.judge.accepts:
-            return self.judge.accepts(self.cases[place], self.given[place][part])
         return is_same(self.given[place][part], self.expected[place][part], self._tolerance(part))
 
     def _is(self, gives: Mapping[str, Any], part: str, place: int) -> bool:
@@ -426,8 +426,7 @@ class _Asked:
 
 
 def _failure(error: Exception) -> Failure:
-    said = error if isinstance(error, (AnswerError, SimulationError)) else None
-    return Failure(getattr(error, "kind", type(error).__name__), said)
+    return Failure(getattr(error, "kind", type(error).__name__), error)
 
 
 def _follows(given: Mapping[str, Any], case: Case, part: str, formula: Program) -> bool:

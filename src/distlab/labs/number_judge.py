@@ -6,18 +6,13 @@ from collections.abc import Sequence
 import numpy as np
 
 from distlab.labs.plain_data import Plain
-from distlab.labs.verdict import Hint, Verdict, wrong
 
 TOLERANCE = 1e-6
 
 
-class NumberHint(Hint):
-    """What is said about numbers in every lab."""
-
-    NAMES = "`{function}` must give a dictionary with the names {names}; {problem}."
-    NOT_A_NUMBER = "this is not a number."
-    ROUNDED = "this is the right number, but not exact. Is it rounded, or computed in float32?"
-    FOLLOWS = "it follows from the wrong {source}."
+NOT_A_NUMBER = "this is not a number."
+ROUNDED = "this is the right number, but not exact. Is it rounded, or computed in float32?"
+FOLLOWS = "it follows from the wrong {}."
 
 
 def number(value: Plain) -> float | None:
@@ -53,7 +48,7 @@ def is_rounded(value: float | None, expected: float | None) -> bool:
     return is_near(value, expected, 1e-5) or value in [round(expected, places) for places in range(1, 9)]
 
 
-def problem_of_names(function: str, names: Sequence[str], answer: Plain) -> Verdict | None:
+def problem_of_names(function: str, names: Sequence[str], answer: Plain) -> str | None:
     """What is said of an answer of `function` that is not a dictionary with all names; None if it is one."""
     if isinstance(answer, dict) and all(name in answer for name in names):
         return None
@@ -64,7 +59,7 @@ def problem_of_names(function: str, names: Sequence[str], answer: Plain) -> Verd
         unknown = [str(name) for name in answer if name not in names]
         problem = f"{_quoted(missing)} {'is' if len(missing) == 1 else 'are'} missing"
         problem += f", and {_quoted(unknown)} {'is' if len(unknown) == 1 else 'are'} unknown" if unknown else ""
-    return wrong(NumberHint.NAMES.says(function=function, names=_quoted(names), problem=problem))
+    return f"`{function}` must give a dictionary with the names {_quoted(names)}; {problem}."
 
 
 def _quoted(names: Sequence[str]) -> str:

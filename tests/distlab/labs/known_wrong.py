@@ -1,4 +1,4 @@
-"""Known answers to exercises: right ones, and wrong ones with their hints."""
+"""Known answers to exercises: right ones, and wrong ones with words of their hints."""
 
 import os
 from collections import defaultdict
@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from course_tools import lab_cells, lab_sources
-from distlab.labs import NOT_DONE, RIGHT, WRONG, Hint, Lab, OwnAnswer, Verdict
+from distlab.labs import NOT_DONE, RIGHT, WRONG, Lab, OwnAnswer, Verdict
 
 LABS = Path(__file__).parents[3] / "labs"
 SEEDS = (0, 12345, *(range(1, 12) if os.environ.get("ALL_SEEDS") else (7,)))
@@ -15,15 +15,10 @@ SEEDS = (0, 12345, *(range(1, 12) if os.environ.get("ALL_SEEDS") else (7,)))
 
 
 class WrongAnswer(NamedTuple):
-    """A wrong answer: its names and values, what its verdict must hold, the share of the points that it earns.
-
-    hints: the ids of all hints in the verdict, in order, if there are any.  words: parts of its text, which are for
-    errors of the student's own code.
-    """
+    """A wrong answer: its names and values, what its verdict's text must hold, the share of the points it earns."""
 
     title: str
     namespace: Mapping[str, Any]
-    hints: tuple[Hint, ...]
     words: tuple[str, ...]
     share: float
 
@@ -35,20 +30,18 @@ class LabAnswers:
         self.wrong_answers: dict[str, list[WrongAnswer]] = defaultdict(list)
         self.right_answers: dict[str, list[tuple[str, Mapping[str, Any]]]] = defaultdict(list)
 
-    def wrong(self, exercise: str, *hints: Hint | str, share: float = 0.0) -> Callable[[Callable], Callable]:
-        """The decorated function is a wrong answer with these hints: ids, or words of the text."""
+    def wrong(self, exercise: str, *words: str, share: float = 0.0) -> Callable[[Callable], Callable]:
+        """The decorated function is a wrong answer; its hint has these words."""
 
         def add(function: Callable) -> Callable:
-            self.wrong_value(exercise, function.__name__, function, *hints, share=share)
+            self.wrong_value(exercise, function.__name__, function, *words, share=share)
             return function
 
         return add
 
-    def wrong_value(self, exercise: str, title: str, value: object, *hints: Hint | str, share: float = 0.0) -> None:
+    def wrong_value(self, exercise: str, title: str, value: object, *words: str, share: float = 0.0) -> None:
         """The same for any value."""
-        ids = tuple(hint for hint in hints if isinstance(hint, Hint))
-        words = tuple(hint for hint in hints if isinstance(hint, str))
-        self.wrong_answers[exercise].append(WrongAnswer(title, {exercise: value}, ids, words, share))
+        self.wrong_answers[exercise].append(WrongAnswer(title, {exercise: value}, words, share))
 
     def right(self, exercise: str) -> Callable[[Callable], Callable]:
         """The decorated function is a right answer."""
@@ -80,11 +73,9 @@ def verdict_on(lab: Lab, exercise: str, namespace: Mapping[str, Any], seed: int 
 
 
 def assert_wrong(verdict: Verdict, wrong: WrongAnswer) -> None:
-    """The answer is rejected with its hints and its share of the points."""
-    assert (verdict.state, verdict.fault) == (WRONG, None), verdict
+    """The answer is rejected with its hint and its share of the points."""
+    assert_wrong_state(verdict)
     assert abs(verdict.share - wrong.share) < 1e-9, (wrong.title, verdict)
-    if wrong.hints:
-        assert verdict.hints == wrong.hints, (wrong.title, verdict)
     for words in wrong.words:
         assert words in verdict.text, (wrong.title, verdict)
 
