@@ -10,7 +10,7 @@ from lab_08.judge import LAB
 
 from distlab import collectives
 from distlab.simulate import Network, World
-from tests.distlab.labs.known_wrong import SEEDS, assert_right, verdict_on
+from tests.distlab.labs.known_wrong import right_answers
 
 
 def by_sums(seconds, lead):
@@ -57,17 +57,9 @@ def image_by_image(shares, seconds):
     return moved(shares, seconds, with_one_more, is_no_help)
 
 
-@pytest.mark.parametrize(
-    ("name", "answer"),
-    [
-        ("limits", by_sums),
-        ("choose", step_by_step),
-        ("next_shares", image_by_image),
-    ],
+test_another_right_answer_gets_full_marks = right_answers(
+    LAB, ("limits", by_sums), ("choose", step_by_step), ("next_shares", image_by_image)
 )
-def test_another_right_answer_gets_full_marks(name, answer):
-    for seed in SEEDS:
-        assert_right(verdict_on(LAB, name, {name: answer}, seed))
 
 
 def test_the_staleness_is_that_of_the_virtual_parameter_server():

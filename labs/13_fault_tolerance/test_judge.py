@@ -6,7 +6,7 @@ from lab_13 import diagnosis, jobs, judge
 from lab_13.disturbed_runs import elapsed, expected_seconds, simulated
 from lab_13.judge import LAB
 
-from tests.distlab.labs.known_wrong import SEEDS, assert_right, verdict_on
+from tests.distlab.labs.known_wrong import right_answers
 
 
 def lost_twice_the_saves(workers, days, save, step):
@@ -44,17 +44,9 @@ def by_a_loop(intervals, work, save, restart, runs):
     return {"best": min(means, key=means.get), "means": means.values()}
 
 
-@pytest.mark.parametrize(
-    ("name", "answer"),
-    [
-        ("plan", lost_twice_the_saves),
-        ("elapsed", half_second_by_half_second),
-        ("compare", by_a_loop),
-    ],
+test_another_right_answer_gets_full_marks = right_answers(
+    LAB, ("plan", lost_twice_the_saves), ("elapsed", half_second_by_half_second), ("compare", by_a_loop)
 )
-def test_another_right_answer_gets_full_marks(name, answer):
-    for seed in SEEDS:
-        assert_right(verdict_on(LAB, name, {name: answer}, seed))
 
 
 @pytest.mark.parametrize("seed", range(14))

@@ -16,8 +16,7 @@ from lab_15 import given, scripts
 
 from distlab.labs import Answer, AnswerError, Exercise, Lab, NotDone, Raised
 from distlab.labs.by_programs import Advice, ByPrograms, Follows, Mistake, changed, drawn_until, formulas, is_same
-from distlab.labs.fake_slurm import counted
-from distlab.labs.number_judge import FOLLOWS, ROUNDED, is_near, is_rounded, number
+from distlab.labs.number_judge import FOLLOWS, ROUNDED, counted, is_near, is_rounded, number
 from distlab.labs.verdict import first
 from distlab.simulate import DeadlockError, Network, ProgramError, RankFailedError, SimulationError, World
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from distlab.labs import Answer, Verdict, parts, right, wrong
+from distlab.labs import Answer, Verdict, wrong
 from distlab.labs.fake_slurm import (
     BatchJob,
     Circumstances,
@@ -14,12 +14,12 @@ from distlab.labs.fake_slurm import (
     ScriptAttempt,
     Started,
     WrongScript,
-    counted,
     duration,
     listed,
     quoted,
 )
-from distlab.labs.verdict import first
+from distlab.labs.number_judge import counted
+from distlab.labs.verdict import first, hinted
 
 Generator = np.random.Generator
 Judge = Callable[[Answer, Generator], Verdict]
@@ -50,7 +50,7 @@ def script_judge(name: str, judged: Callable[[Answer, Generator, Script], Judged
         for complaint in [attempt.complaint for attempt in attempts if attempt.complaint][:1]:
             of_runs = {part: hint and f"bash says: {complaint}; {hint}" for part, hint in of_runs.items()}
         hints = of_options | of_runs
-        return parts({part: right() if hint is None else wrong(hint) for part, hint in hints.items()})
+        return hinted(hints)
 
     return judge
 

@@ -19,6 +19,7 @@ from typing import NamedTuple
 
 from distlab.labs.answer import Answer
 from distlab.labs.answer_errors import AnswerError, NotPlain
+from distlab.labs.number_judge import counted
 from distlab.labs.plain_data import Plain, as_record
 
 MAGIC = "#SBATCH"
@@ -599,11 +600,6 @@ class Script:
 
 
 # Words ---------------------------------------------------------------------------------------------------------------
-
-
-def counted(number: int, noun: str) -> str:
-    """Such as "1 node" or "4 nodes"."""
-    return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 def listed(words: Sequence[str]) -> str:

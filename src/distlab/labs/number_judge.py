@@ -24,14 +24,11 @@ def number(value: Plain) -> float | None:
 
 def two_numbers(pair: Plain) -> tuple[float, float] | None:
     """A tuple, list or array of two finite numbers; None for all else."""
-    if isinstance(pair, np.ndarray):
-        pair = pair.tolist()
-    if not isinstance(pair, (tuple, list)) or len(pair) != 2:
+    items = pair.tolist() if isinstance(pair, np.ndarray) else pair
+    if not isinstance(items, (tuple, list)) or len(items) != 2:
         return None
-    first, second = map(number, pair)
-    if first is None or second is None or not (math.isfinite(first) and math.isfinite(second)):
-        return None
-    return first, second
+    numbers = [value for value in map(number, items) if value is not None and math.isfinite(value)]
+    return (numbers[0], numbers[1]) if len(numbers) == 2 else None
 
 
 def is_near(value: float | None, expected: float | None, tolerance: float = TOLERANCE) -> bool:
@@ -84,9 +81,10 @@ def _described_list(items: list[Plain], kind: str) -> str:
         return f"an empty {kind}"
     for place, item in enumerate(items):
         if number(item) is None:
-            return f"a {kind} of {_many(len(items), 'item')}, of which item {place} is {described(item)}"
-    return f"a {kind} of {_many(len(items), 'number')}"
+            return f"a {kind} of {counted(len(items), 'item')}, of which item {place} is {described(item)}"
+    return f"a {kind} of {counted(len(items), 'number')}"
 
 
-def _many(count: int, noun: str) -> str:
-    return f"{count} {noun}{'' if count == 1 else 's'}"
+def counted(number: int, noun: str) -> str:
+    """Such as "1 node" or "4 nodes"."""
+    return f"{number} {noun}{'' if number == 1 else 's'}"

@@ -74,11 +74,12 @@ def first(*checks: tuple[object, str]) -> str | None:
     return next((text for holds, text in checks if holds), None)
 
 
-def parts(
-    verdicts: Mapping[str, Verdict],
-    picture: Callable[[], Picture] | None = None,
-    weights: Mapping[str, float] | None = None,
-) -> Verdict:
+def hinted(hints: Mapping[str, str | None]) -> Verdict:
+    """The verdict on an exercise of independent parts, of which those with a hint are wrong."""
+    return parts({part: right() if hint is None else wrong(hint) for part, hint in hints.items()})
+
+
+def parts(verdicts: Mapping[str, Verdict], weights: Mapping[str, float] | None = None) -> Verdict:
     """The verdict on an exercise of independent parts; each hint follows the name of its part.
 
     A text that is the same for several parts is printed once, even if the contexts differ.
@@ -86,9 +87,9 @@ def parts(
     """
     weights = weights or dict.fromkeys(verdicts, 1)
     if all(verdict.is_right for verdict in verdicts.values()):
-        return right(" ".join(verdict.text for verdict in verdicts.values() if verdict.text), picture)
+        return right(" ".join(verdict.text for verdict in verdicts.values() if verdict.text))
     if all(verdict.state == NOT_DONE for verdict in verdicts.values()):
-        return Verdict(NOT_DONE, next(iter(verdicts.values())).text, 0.0, picture)
+        return not_done(next(iter(verdicts.values())).text)
     share = sum(weights[name] * verdict.share for name, verdict in verdicts.items()) / sum(weights.values())
     count = sum(verdict.is_right for verdict in verdicts.values())
     alike: dict[str, list[str]] = {}  # the same is said once
@@ -106,7 +107,7 @@ def parts(
         lines.append(f"{listed}: {text}")
     hints = tuple(hint for verdict in verdicts.values() for hint in verdict.hints)
     text = "\n".join([f"{count} of {len(verdicts)} parts {'is' if count == 1 else 'are'} right.", *lines])
-    return Verdict(WRONG, text, share, picture, hints=hints)
+    return Verdict(WRONG, text, share, hints=hints)
 
 
 def _listed(names: Sequence[str]) -> str:

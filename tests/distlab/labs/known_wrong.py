@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import pytest
+
 from course_tools import lab_cells, lab_sources
 from distlab.labs import NOT_DONE, RIGHT, WRONG, Lab, OwnAnswer, Verdict
 
@@ -88,6 +90,17 @@ def assert_wrong_state(verdict: Verdict) -> None:
 def assert_right(verdict: Verdict) -> None:
     """The answer gets all points."""
     assert (verdict.state, verdict.share) == (RIGHT, 1), verdict
+
+
+def right_answers(lab: Lab, *answers: tuple[str, object]) -> Callable[..., None]:
+    """A test: each of these answers, after the name of its exercise, gets all points with every seed."""
+
+    @pytest.mark.parametrize(("name", "answer"), answers)
+    def test(name: str, answer: object) -> None:
+        for seed in SEEDS:
+            assert_right(verdict_on(lab, name, {name: answer}, seed))
+
+    return test
 
 
 def assert_not_done(lab: Lab, exercise: str, namespace: Mapping[str, Any]) -> None:
