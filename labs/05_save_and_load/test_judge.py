@@ -9,7 +9,7 @@ from lab_05.judge import LAB, first_difference
 from course_tools.sandbox.cells import Cells
 from distlab.labs import registry
 from distlab.labs.by_programs import changed
-from tests.distlab.labs.judged_apart import assert_told_apart, judged_apart
+from tests.distlab.labs.judged_apart import assert_told_apart
 from tests.distlab.labs.known_wrong import SEEDS, assert_wrong_state, right_answers, verdict_on
 
 # The images of a step ------------------------------------------------------------------------------------------------
@@ -126,4 +126,4 @@ test_another_right_answer_gets_full_marks = right_answers(
 
 @pytest.mark.slow
 def test_resumed_programs_are_told_apart():
-    assert_told_apart(judged_apart("05", "lab_05.known_answers"), ("own file",))
+    assert_told_apart("05", ("own file",))

@@ -15,14 +15,10 @@ from lab_07 import given, judge, sharding
 from lab_07.judge import LAB
 
 from distlab.runtime import processes
-from tests.distlab.labs.known_wrong import (
-    assert_not_done,
-    right_answers,
-    verdict_on,
-    written_solution,
-)
+from tests.distlab.labs.known_wrong import assert_not_done, right_answers, verdict_on
+from tests.distlab.labs.solutions import namespace_of
 
-SOLUTION = written_solution("07", "diagnosis")
+SOLUTION = namespace_of("07", solved=True)["diagnosis"]
 
 SHARD = '''
 import distlab, json, sys, tempfile

@@ -212,8 +212,6 @@ class BatchJob:
 
 def submitted(text: str, longest: int | None = None) -> BatchJob:
     """What sbatch makes of a script; `longest` is the most seconds that a job may take. Raises Refused, WrongScript."""
-    if not text.strip():
-        raise Refused("sbatch: error: Batch script is empty!")
     if not text.startswith("#!"):
         raise Refused("sbatch: error: This does not look like a batch script. The first line must start with #!")
     if "\r" in text:
@@ -223,7 +221,11 @@ def submitted(text: str, longest: int | None = None) -> BatchJob:
     options: dict[str, str] = {}
     for line in lines[:first]:
         if line.startswith(MAGIC):
-            own, rest = read_options(SBATCH, _words(line[len(MAGIC) :]))
+            try:
+                words = shlex.split(line[len(MAGIC) :], comments=True)  # a # ends it wherever it is
+            except ValueError:
+                raise Refused(f"sbatch: error: a quotation mark is not closed in {line}") from None
+            own, rest = read_options(SBATCH, words)
             if rest:
                 raise Refused(f"sbatch: error: Invalid directive found in batch script: {rest[0]}")
             options |= own
@@ -232,14 +234,6 @@ def submitted(text: str, longest: int | None = None) -> BatchJob:
     if late:
         raise WrongScript(f"`{quoted(late[0])}` comes after the first command. What does sbatch read there?")
     return _job(lines[0][2:].split(), options, ignored, longest or LONGEST)
-
-
-def _words(text: str) -> list[str]:
-    """The words of a line of options; a # ends it wherever it is."""
-    try:
-        return shlex.split(text, comments=True)
-    except ValueError:
-        raise Refused(f"sbatch: error: a quotation mark is not closed in {MAGIC}{text}") from None
 
 
 def _job(interpreter: list[str], options: dict[str, str], ignored: list[str], longest: int) -> BatchJob:
@@ -461,8 +455,9 @@ def _run(
     for place in ("scaling", "saved"):
         (work / place).mkdir(parents=True)
     record.touch()
-    for name, content in {"script": text, **{name: f"{code}\n" for name, code in statuses.items()}}.items():
-        (work / name).write_text(content)
+    (work / "script").write_text(text)
+    for program, code in statuses.items():
+        (work / program).write_text(f"{code}\n")
     environment = environment | {
         "PATH": f"{programs}:/usr/local/bin:/usr/bin:/bin",
         "HOME": str(work),

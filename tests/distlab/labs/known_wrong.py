@@ -3,15 +3,12 @@
 import os
 from collections import defaultdict
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
 
-from course_tools import lab_cells, lab_sources
 from distlab.labs import NOT_DONE, RIGHT, WRONG, Lab, OwnAnswer, Verdict
 
-LABS = Path(__file__).parents[3] / "labs"
 SEEDS = (0, 12345, *(range(1, 12) if os.environ.get("ALL_SEEDS") else (7,)))
 """0 is the check's seed; the others are as secret as those of grading. ALL_SEEDS=1 in the environment adds more."""
 
@@ -57,15 +54,6 @@ class LabAnswers:
     def all_wrong(self) -> list[tuple[str, WrongAnswer]]:
         """Every wrong answer, with its exercise."""
         return [(exercise, answer) for exercise, group in self.wrong_answers.items() for answer in group]
-
-
-def written_solution(number: str, exercise: str) -> Any:
-    """The value under the exercise's name in the lab's own solution; the cell must need no other cell."""
-    [source] = lab_sources.chosen(LABS, number)
-    cells = dict(lab_cells.answer_cells(lab_sources.solved(lab_sources.convert(source)).cells))
-    namespace: dict[str, Any] = {}
-    exec(cells[exercise].source, namespace)
-    return namespace[exercise]
 
 
 def verdict_on(lab: Lab, exercise: str, namespace: Mapping[str, Any], seed: int = 0) -> Verdict:

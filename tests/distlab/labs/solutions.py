@@ -4,7 +4,7 @@ import functools
 from typing import Any
 
 from course_tools import lab_sources
-from tests.distlab.labs.known_wrong import LABS
+from distlab.labs import registry
 
 
 @functools.cache
@@ -33,7 +33,7 @@ def solution_with(number: str, exercise: str, *changes: tuple[str, str], **known
 
 
 def _cells(number: str, solved: bool) -> dict[str, str]:
-    [source] = lab_sources.chosen(LABS, number)
+    [source] = lab_sources.chosen(registry.LABS, number)
     notebook = lab_sources.convert(source)
     cells: dict[str, str] = {}
     for place, cell in enumerate((lab_sources.solved(notebook) if solved else lab_sources.student(notebook)).cells):

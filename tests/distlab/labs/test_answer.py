@@ -5,8 +5,9 @@ import asyncio
 import numpy as np
 import pytest
 
-from distlab.labs import NOT_DONE, WRONG, Answer, Exercise, OwnAnswer, Raised, Verdict, right, wrong
+from distlab.labs import NOT_DONE, WRONG, Answer, Exercise, OwnAnswer, Raised, Verdict, right
 from distlab.simulate import ProgramError, Rank, RankFailedError, World
+from tests.distlab.labs import sample_lab
 
 
 class EqualsEverything:
@@ -34,15 +35,7 @@ class LyingArray(np.ndarray):
         return 42.0
 
 
-def judge_mean(answer: Answer, generator: np.random.Generator) -> Verdict:
-    values = generator.normal(size=7)
-    given = answer.call("mean", values)
-    if not isinstance(given, float):
-        return wrong("mean gives a number")
-    return right() if np.isclose(given, values.mean()) else wrong("it is not the mean")
-
-
-MEAN = Exercise("mean", 2, judge_mean)
+MEAN = sample_lab.lab()["mean"]
 
 
 def verdict(mean: object, seconds: float = 5.0) -> Verdict:
