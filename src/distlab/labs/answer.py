@@ -59,7 +59,7 @@ class OwnAnswer:
         copies = [plain(argument) for argument in arguments]
         named = {keyword: plain(argument) for keyword, argument in keywords.items()}
         with time_limit(self._seconds, f"`{name}`"):
-            value = self._student(with_lists(function), *copies, **named)
+            value = self._student(function, *copies, **named)
         if value is ... or (value is None and not none_is_an_answer):
             raise NotDone(f"`{name}` gives None: is a `return` missing?")
         return plain(value, f"what `{name}` gives")
@@ -121,9 +121,9 @@ class OwnAnswer:
 
     def _student(self, function: Callable[..., object], *arguments: object, **keywords: object) -> object:
         try:
-            return function(*arguments, **keywords)
+            return with_list(function(*arguments, **keywords))
         except NotImplementedError:
-            raise NotDone.raised_by(function.__name__) from None
+            raise NotDone.raised_by(getattr(function, "__name__", "it")) from None
         except (Exception, SystemExit) as error:
             kind = type(error).__name__
             raise Raised(kind, message_of(error), line_of(error.__traceback__, self._namespace)) from error
@@ -158,22 +158,11 @@ def time_limit(seconds: float, what: str) -> Iterator[None]:
         signal.signal(signal.SIGALRM, before)
 
 
-def with_lists(function: Callable[..., object]) -> Callable[..., object]:
-    """The function, which gives a list where it gave an iterator of Python's, also as a value of a dictionary."""
-
-    def listed(value: object) -> object:
-        if isinstance(value, (range, Iterator)):
-            return list(islice(value, MOST_ITEMS + 1))
-        return value
-
-    def listing(*arguments: object, **keywords: object) -> object:
-        value = function(*arguments, **keywords)
-        if type(value) is dict:
-            return {name: listed(item) for name, item in value.items()}
-        return listed(value)
-
-    listing.__name__ = getattr(function, "__name__", "it")
-    return listing
+def with_list(value: object) -> object:
+    """A list instead of an iterator of Python's, also as a value of a dictionary; all else as it is."""
+    if type(value) is dict:
+        return {name: item if isinstance(item, dict) else with_list(item) for name, item in value.items()}
+    return list(islice(value, MOST_ITEMS + 1)) if isinstance(value, (range, Iterator)) else value
 
 
 def line_of(traceback: TracebackType | None, namespace: Mapping[str, Any]) -> int | None:
