@@ -16,6 +16,7 @@ from lab_14.sampler import DIAGNOSE, EXAMPLE, SAMPLES, samples
 from distlab.labs import Answer, Exercise, Lab
 from distlab.labs.answer_errors import AnswerError, NotDone, TookTooLong
 from distlab.labs.by_programs import ByPrograms, Mistake, formulas
+from distlab.labs.number_judge import counted
 from distlab.labs.plain_data import Array
 from distlab.labs.verdict import first
 
@@ -96,8 +97,7 @@ class TwoSteps(NamedTuple):
     labels: Array
 
     def __str__(self) -> str:
-        batches = self.images.shape[2]
-        return f"with {batches} pair{'s' if batches > 1 else ''}"
+        return f"with {counted(self.images.shape[2], 'pair')}"
 
 
 def two_steps(generator: np.random.Generator) -> list[TwoSteps]:

@@ -286,6 +286,11 @@ class _Asked:
         return [self.judge.outcome(self.judge.right, case) for case in self.cases]
 
     @cached_property
+    def may_be_none(self) -> bool:
+        """Whether None is right in some case."""
+        return any(value is None for expected in self.expected for value in expected.values())
+
+    @cached_property
     def mistaken(self) -> Callable[[int, int], Mapping[str, Any]]:
         """What a mistake gives in a case, both by their places."""
         judge = self.judge
@@ -297,8 +302,7 @@ class _Asked:
         if len(failures) == len(self.values) and len({str(failure.error) for failure in failures}) == 1:
             raise failures[0].error
         are_none = [value is None for value in self.values]
-        may_be_none = any(value is None for expected in self.expected for value in expected.values())
-        if any(are_none) if judge.is_by_name else all(are_none) and not may_be_none:
+        if any(are_none) if judge.is_by_name else all(are_none) and not self.may_be_none:
             raise NotDone(f"`{judge.name}` gives None: is a `return` missing?")
         for case, value in zip(self.cases, self.values, strict=False):
             if isinstance(value, Failure):
@@ -363,16 +367,11 @@ class _Asked:
             return replace(wrong(text, context=self._context(value, said)), hints=(hint,))
         if isinstance(value, Failure):
             return wrong(str(value.error), context=self._context(value, said))
-        if value is None and not self._may_be_none(part):
+        if value is None and not self.may_be_none:
             nothing = self.values[wrong_ones[0]] is None
             text = f"`{self.judge.name}` gives None: is a `return` missing?" if nothing else "this is None"
             return not_done(text if self.judge.is_by_name or not said else f"{said}: {text}")
         return wrong(self._otherwise(part, wrong_ones[0]), context=self._context(value, said))
-
-    def _may_be_none(self, part: str) -> bool:
-        """Whether None is right in some case."""
-        pairs = [pair for expected in self.expected for pair in expected.items()]
-        return any(value is None for name, value in pairs if name == part or not self.judge.is_by_name)
 
     def _hint(self, part: str, pairs: Sequence[tuple[int, str]]) -> Text | None:
         """Of the first mistake that gives the same in these cases and parts."""

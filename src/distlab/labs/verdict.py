@@ -100,9 +100,9 @@ def parts(verdicts: Mapping[str, Verdict], weights: Mapping[str, float] | None =
     for names in alike.values():
         verdict, listed = verdicts[names[0]], _listed(names)
         hint = verdict.text.removeprefix(verdict.context)
-        first = said.setdefault(hint, listed)
-        reference = "the same as for {}.".format(first if first.startswith('"') else f'"{first}"')
-        is_repeated = first != listed and len(reference) < len(hint)
+        before = said.setdefault(hint, listed)
+        reference = "the same as for {}.".format(before if before.startswith('"') else f'"{before}"')
+        is_repeated = before != listed and len(reference) < len(hint)
         text = f"{verdict.state}: {verdict.context}{reference}" if is_repeated else str(verdict)
         lines.append(f"{listed}: {text}")
     hints = tuple(hint for verdict in verdicts.values() for hint in verdict.hints)
