@@ -14,20 +14,10 @@ from lab_15.judge import (
 
 from distlab.labs import OwnAnswer
 from tests.distlab.labs.known_wrong import SEEDS, assert_not_done, assert_right, right_answers, verdict_on
-from tests.distlab.labs.solutions import namespace_of
+from tests.distlab.labs.solutions import edited, namespace_of
 
 SOLVED = namespace_of("15", solved=True)
 SCRIPTS = {name: SOLVED[name] for name in ("batch", "array", "long", "gpus")}
-
-
-def script(name, changes):
-    """The solution's script with other lines, written as "before → after <> before → after", ⏎ for a line break."""
-    text = SCRIPTS[name]
-    for before, after in (change.split(" → ") for change in changes.split(" <> ")):
-        before, after = before.replace("⏎", "\n"), after.replace("⏎", "\n")
-        assert before in text, before
-        text = text.replace(before, after)
-    return text
 
 
 TASK = "nodes=$SLURM_ARRAY_TASK_ID⏎"
@@ -85,7 +75,7 @@ WRONG_SCRIPTS = [
 
 
 test_a_right_script_in_another_style_gets_full_marks = right_answers(
-    LAB, *((name, script(name, changes)) for name, changes in RIGHT_SCRIPTS)
+    LAB, *((name, edited(SCRIPTS[name], changes)) for name, changes in RIGHT_SCRIPTS)
 )
 
 
@@ -93,7 +83,7 @@ test_a_right_script_in_another_style_gets_full_marks = right_answers(
 @pytest.mark.parametrize(("name", "changes", "share", "words"), WRONG_SCRIPTS)
 def test_a_wrong_script_gets_its_hint(name, changes, share, words):
     for seed in SEEDS:
-        verdict = verdict_on(LAB, name, {name: script(name, changes)}, seed)
+        verdict = verdict_on(LAB, name, {name: edited(SCRIPTS[name], changes)}, seed)
         assert words in verdict.text and verdict.share == share, verdict.text
 
 

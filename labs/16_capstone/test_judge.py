@@ -2,6 +2,7 @@
 
 import itertools
 import json
+import re
 import subprocess
 import sys
 from datetime import timedelta
@@ -17,7 +18,7 @@ from distlab.data import topics
 from tests.distlab.labs.judged_apart import assert_told_apart
 from tests.distlab.labs.known_wrong import SEEDS, assert_not_done, assert_right, right_answers, verdict_on
 from tests.distlab.labs.slopes import assert_are_slopes
-from tests.distlab.labs.solutions import namespace_of, solved_cells
+from tests.distlab.labs.solutions import edited, namespace_of, solved_cells
 
 SECONDS = 600
 FOLDER = Path(__file__).parent
@@ -89,22 +90,13 @@ test_another_right_answer_gets_full_marks = right_answers(
 
 
 def script(changes):
-    """The solution with other lines: "before → after <> before → after"; "without words" leaves their lines out."""
+    """The solution with other lines; <n> in them is the number of nodes, and so on."""
 
     def job_script(nodes, tasks, cores, minutes):
-        text = SCRIPT(nodes, tasks, cores, minutes)
         names = {"n": nodes, "t": tasks, "nt": nodes * tasks, "c": cores, "m": minutes, "s": 60 * minutes}
         names |= {"limit": f"{minutes // 60}:{minutes % 60:02}:00", "delta": timedelta(minutes=minutes)}
-        for change in changes.split(" <> "):
-            for name, value in names.items():
-                change = change.replace(f"<{name}>", str(value))
-            if change.startswith("without "):
-                text = "".join(line for line in text.splitlines(keepends=True) if change[8:] not in line)
-                continue
-            before, after = change.replace("⏎", "\n").split(" → ")
-            assert before in text, (before, text)
-            text = text.replace(before, after)
-        return text
+        filled = re.sub(r"<(\w+)>", lambda match: str(names[match[1]]), changes)
+        return edited(SCRIPT(nodes, tasks, cores, minutes), filled)
 
     return {"job_script": job_script}
 
