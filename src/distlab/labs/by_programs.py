@@ -204,7 +204,7 @@ class ByPrograms:
         if all(verdict.is_right for verdict in verdicts.values()):
             return right(self.praise(cases), asked.picture())
         said = verdicts[""] if "" in verdicts else parts(verdicts, weights=self.weights)
-        below = self.below(cases[asked.wrong_places[0]]) if said.state == WRONG and asked.wrong_places else ""
+        below = self.below(cases[min(asked.wrong_parts)]) if said.state == WRONG and asked.wrong_parts else ""
         return replace(said, text=f"{said.text}\n{below}" if below else said.text, picture=asked.picture())
 
     @property
@@ -318,27 +318,24 @@ class _Asked:
     def picture(self) -> Callable[[], Picture] | None:
         """Of the first case in which something is wrong; of the first case if nothing is."""
         seen = [place for place, value in enumerate(self.values) if not isinstance(value, Failure)]
-        place = min(seen, key=lambda place: place not in self.wrong_places, default=None)
+        place = min(seen, key=lambda place: place not in self.wrong_parts, default=None)
         return None if place is None else self.judge.draw(self.cases[place], self.values[place])
 
     @cached_property
-    def wrong_places(self) -> list[int]:
-        """The cases in which something is wrong."""
+    def wrong_parts(self) -> dict[int, list[str]]:
+        """Those of each case in which something is wrong, by its place."""
         given = enumerate(self.given)
-        return [place for place, by_part in given if not all(self._is_right(part, place) for part in by_part)]
+        by_place = {at: [part for part in by_part if not self._is_right(part, at)] for at, by_part in given}
+        return {place: names for place, names in by_place.items() if names}
 
     def first_wrong(self, names: Mapping[str, str], verdicts: Mapping[str, Verdict]) -> Verdict:
         """Of parts that count together: the first that is wrong in the first case in which any is, with its name."""
-
-        def first_place(name: str) -> int:
-            given = enumerate(self.given)
-            return next((at for at, by in given if names[name] in by and not self._is_right(names[name], at)), 0)
-
-        wrong_ones = [name for name, part in names.items() if not verdicts[part].is_right]
-        if not wrong_ones:
+        name_of = {part: name for name, part in names.items() if not verdicts[part].is_right}
+        if not name_of:
             return right()
-        name = min(wrong_ones, key=first_place)
-        verdict = verdicts[names[name]]
+        found = [part for of_case in self.wrong_parts.values() for part in of_case if part in name_of]
+        part = (found or list(name_of))[0]
+        verdict, name = verdicts[part], name_of[part]
         return replace(verdict, text=f"{name}: {verdict.text}", context=f"{name}: {verdict.context}")
 
     def verdict(self, part: str) -> Verdict:
@@ -349,7 +346,7 @@ class _Asked:
             tried = [place for place in tried if self.verdict(source_of(self.cases[place])).is_right]
             if not tried:
                 return not_done("no other part is right yet")
-        wrong_ones = [place for place in tried if not self._is_right(part, place)]
+        wrong_ones = [place for place in tried if part in self.wrong_parts.get(place, ())]
         if not wrong_ones and any(part in expected for expected in self.expected[len(self.given) :]):
             return not_done("it was not tried, because an earlier case was stopped")
         if not wrong_ones:
@@ -384,7 +381,7 @@ class _Asked:
     def _source(self, part: str, wrong_ones: Sequence[int]) -> str | None:
         """The wrong part from which this one follows in all of its wrong cases."""
         for name, source, formula in self.judge.follows:
-            is_source_wrong = any(not self._is_right(source, place) for place in range(len(self.given)))
+            is_source_wrong = any(source in of_case for of_case in self.wrong_parts.values())
             own = [(self.given[place], self.cases[place]) for place in wrong_ones]
             if name == part and is_source_wrong and all(_follows(given, case, name, formula) for given, case in own):
                 return source
