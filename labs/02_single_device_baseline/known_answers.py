@@ -18,7 +18,7 @@ for name in NAMES:
     for mistake in LAB[name].judge.mistakes:
         on_fakes = verdict_on(LAB, name, {name: mistake.program})
         if on_fakes.text not in said:
-            answer = WrongAnswer(on_fakes.text, {name: mistake.program}, (), (on_fakes.text,), on_fakes.share)
+            answer = WrongAnswer(on_fakes.text, {name: mistake.program}, (on_fakes.text,), on_fakes.share)
             ANSWERS.wrong_answers[name].append(answer)
         said.add(on_fakes.text)
 

@@ -112,7 +112,7 @@ WRONG = {
     "loss by name": (LOSS, '"sparse_categorical_crossentropy"', "Keep the serial script's loss.", 0.6),
 }
 for title, (before, after, words, share) in WRONG.items():
-    ANSWERS.wrong_answers["mirrored"].append(WrongAnswer(title, answer((before, after)), (), (words,), share))
+    ANSWERS.wrong_answers["mirrored"].append(WrongAnswer(title, answer((before, after)), (words,), share))
 IN_STEPS = ("epochs=epochs", "epochs=epochs, steps_per_epoch=steps_per_epoch")
 repeats_first = answer((TRAIN, TRAIN.replace(".batch", ".repeat().batch")), IN_STEPS)["mirrored"]
 ANSWERS.wrong_value("mirrored", "repeats first", repeats_first, "Which is first, `batch` or `repeat`?", share=0.6)

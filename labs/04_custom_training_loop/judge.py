@@ -13,7 +13,7 @@ from lab_04.distributed_loop import judge_distributed
 
 from distlab.labs import Exercise, Lab
 from distlab.labs.by_programs import ByPrograms, Hint, OfPart, formulas, is_same
-from distlab.labs.number_judge import NumberHint, described, is_near, is_rounded, number
+from distlab.labs.number_judge import ROUNDED, described, is_near, is_rounded, number
 from distlab.labs.plain_data import Array
 
 Losses = Sequence[Array]
@@ -176,7 +176,7 @@ def on_each_replica(
         if is_same(sorted(values), sorted(expected), TOLERANCE):
             return "these are the right numbers in another order. Keep the order of the replicas."
         if all(is_rounded(*pair) or pair[0] == pair[1] for pair in zip(values, expected, strict=True)):
-            return NumberHint.ROUNDED.value
+            return ROUNDED
         return more(case, values) if more else of_sum(values, expected, sum(counts(case)))
 
     def of_sum(values: list[float], expected: list[float], count: int) -> str:

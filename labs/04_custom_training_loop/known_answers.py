@@ -156,9 +156,9 @@ OTHERS_WRONG = {
 }
 for share, table in ((0.5, WEIGHTS_WRONG), (0.75, LOSSES_WRONG)):
     for title, (change, words) in table.items():
-        ANSWERS.wrong_answers["distributed"].append(WrongAnswer(title, answer(change), (), (words,), share))
+        ANSWERS.wrong_answers["distributed"].append(WrongAnswer(title, answer(change), (words,), share))
 for title, (*changes, words, share) in OTHERS_WRONG.items():
-    ANSWERS.wrong_answers["distributed"].append(WrongAnswer(title, answer(*changes), (), (words,), share))
+    ANSWERS.wrong_answers["distributed"].append(WrongAnswer(title, answer(*changes), (words,), share))
 
 
 @ANSWERS.right("distributed")

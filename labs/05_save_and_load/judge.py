@@ -16,10 +16,11 @@ from lab_05.broken_runs import LETTERS, Record, hidden_runs, lettered_runs
 from lab_05.given import PARTS
 from lab_05.observe import ProcessRecord, TrainingState
 
-from distlab.labs import Answer, Exercise, Lab, Raised, Verdict, not_done, parts, right, wrong
+from distlab.labs import Answer, Exercise, Lab, Raised, Verdict, not_done, right, wrong
 from distlab.labs.answer_errors import AnswerError
 from distlab.labs.by_programs import ByPrograms, Mistake, OfPart
 from distlab.labs.plain_data import Array, Plain, as_record
+from distlab.labs.verdict import hinted
 
 # The images of a step ------------------------------------------------------------------------------------------------
 
@@ -267,7 +268,7 @@ def judge_run(answer: Answer, generator: np.random.Generator) -> Verdict:
             compare(hints, plan, records, states, rows, every)
     if hints.get(CHECKPOINTS) == NO_CHECKPOINT:
         hints = dict.fromkeys(NAMES, NO_CHECKPOINT)
-    return parts({name: wrong(hints[name]) if name in hints else right() for name in NAMES})
+    return hinted({name: hints.get(name) for name in NAMES})
 
 
 def hint_of_error(error: Raised) -> str | None:

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from distlab.labs.answer import is_untouched, with_lists
+from distlab.labs.answer import is_untouched, with_list
 from distlab.labs.plain_data import Array, Plain, plain
 
 if TYPE_CHECKING:
@@ -255,6 +255,6 @@ def numbers_after_restart(namespace: Mapping[str, Any], arguments: Sequence[Sequ
     """
     try:
         with defined_again(namespace, "numbers_of") as function:
-            return [plain(with_lists(function)(*each)) for each in arguments]
+            return [plain(with_list(function(*each))) for each in arguments]
     except CannotRunAgain:
         return None

@@ -18,6 +18,7 @@ from distlab.collectives import GroupRank, chunks_of
 from distlab.labs import Answer, Exercise, Lab
 from distlab.labs.answer_errors import first_sentence, sentence
 from distlab.labs.by_programs import ByPrograms, Mistake, Program
+from distlab.labs.number_judge import counted
 from distlab.labs.plain_data import Array, Plain
 from distlab.labs.verdict import Picture
 from distlab.simulate import Events, Rank, SimulationError, World
@@ -102,7 +103,7 @@ class Case(NamedTuple):
 
     def __str__(self) -> str:
         counts = ((self.size, "rank"), (self.length, "element"))
-        return ", ".join(f"{count} {noun}{'' if count == 1 else 's'}" for count, noun in counts)
+        return ", ".join(counted(count, noun) for count, noun in counts)
 
 
 def read_case(collective: Collective, size: int, length: int) -> Case:

@@ -15,9 +15,10 @@ from lab_07 import given, judge, sharding
 from lab_07.judge import LAB
 
 from distlab.runtime import processes
-from tests.distlab.labs.known_wrong import SEEDS, assert_not_done, assert_right, verdict_on, written_solution
+from tests.distlab.labs.known_wrong import assert_not_done, right_answers, verdict_on
+from tests.distlab.labs.solutions import namespace_of
 
-SOLUTION = written_solution("07", "diagnosis")
+SOLUTION = namespace_of("07", solved=True)["diagnosis"]
 
 SHARD = '''
 import distlab, json, sys, tempfile
@@ -80,17 +81,12 @@ def with_threads(command, cluster):
         return list(pool.map(run, tasks))
 
 
-@pytest.mark.parametrize(
-    ("name", "answer"),
-    [
-        ("start", with_threads),
-        ("diagnosis", {letter: list(SOLUTION[letter]) for letter in "FEDCBA"}),
-        ("save", with_a_stack),
-    ],
+test_another_right_answer_gets_full_marks = right_answers(
+    LAB,
+    ("start", with_threads),
+    ("diagnosis", {letter: list(SOLUTION[letter]) for letter in "FEDCBA"}),
+    ("save", with_a_stack),
 )
-def test_another_right_answer_gets_full_marks(name, answer):
-    for seed in SEEDS:
-        assert_right(verdict_on(LAB, name, {name: answer}, seed))
 
 
 @pytest.mark.parametrize("letter", given.BROKEN)

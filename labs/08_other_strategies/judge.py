@@ -513,7 +513,7 @@ CHOOSE = ByPrograms(
     parts=[part for numbers in NUMBERS.values() for part in numbers.values()],
     together=NUMBERS,
     split=of_clusters,
-    form=lambda case, said: getattr(problem_of_names("choose", (*WAYS, CHOICE), said), "text", None),
+    form=lambda case, said: problem_of_names("choose", (*WAYS, CHOICE), said),
     otherwise={part: RATES_OTHERWISE[name] for numbers in NUMBERS.values() for name, part in numbers.items()},
     mistakes=formulas(choose, RATE_FORMULAS, known_of_cluster),
 )
@@ -652,8 +652,7 @@ NEXT_SHARES = ByPrograms(
     last_steps,
     said=lambda case: f"for shares {case[0]}, seconds {[round(seconds, 4) for seconds in case[1]]}",
     parts=(FIRST, LATER, VERY_SLOW),
-    split=OfPart.split,
-    accepts=are_best,
+    split=lambda case, said: {case.part: next_shares(*case) if are_best(case, said) else said},
     otherwise=shares_otherwise,
     mistakes=[
         Mistake(shares_otherwise, lambda shares, seconds: shares),

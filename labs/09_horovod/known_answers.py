@@ -137,8 +137,8 @@ TRAINING = {
 for exercise, table in (("start", START), ("feeding", FEEDING), ("training", TRAINING)):
     for title, (before, after, words) in table.items():
         namespace = answer(exercise, (before, after))
-        ANSWERS.wrong_answers[exercise].append(WrongAnswer(title, namespace, (), (words,), SHARES[exercise]))
-without_init = WrongAnswer("without init", answer("start", ("    hvd.init()\n", "")), (), ("before the processes",), 0)
+        ANSWERS.wrong_answers[exercise].append(WrongAnswer(title, namespace, (words,), SHARES[exercise]))
+without_init = WrongAnswer("without init", answer("start", ("    hvd.init()\n", "")), ("before the processes",), 0)
 ANSWERS.wrong_answers["start"].append(without_init)
 
 OWN = "    own = np.array_split(order, hvd.size())[hvd.rank()]\n"

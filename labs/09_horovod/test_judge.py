@@ -12,8 +12,8 @@ from lab_09.judge import LAB, PROGRAM, put, without
 from course_tools import lab_cells, lab_sources
 from distlab import launch, programs
 from distlab.labs.fake_horovod import FakeJob, hvd, run_ranks
-from tests.distlab.labs.judged_apart import assert_told_apart, judged_apart
-from tests.distlab.labs.known_wrong import assert_right, verdict_on
+from tests.distlab.labs.judged_apart import assert_told_apart
+from tests.distlab.labs.known_wrong import right_answers, verdict_on
 
 SECONDS = 900
 needs_horovod = pytest.mark.skipif(launch.horovod_problem() is not None, reason=str(launch.horovod_problem()))
@@ -28,17 +28,13 @@ def test_every_card_is_needed_or_spoils_the_layout():
 EARLY = ("init", "pin by local rank")
 
 
-@pytest.mark.parametrize(
-    "layout",
-    [
-        [*EARLY, *without(*EARLY)],
-        put("init", "pin by local rank"),
-        [*PROGRAM[:8], "only rank 0", *PROGRAM[8:]],
-        tuple(put("broadcast", "steps")),
-    ],
+test_a_step_may_have_several_right_places = right_answers(
+    LAB,
+    ("program", [*EARLY, *without(*EARLY)]),
+    ("program", put("init", "pin by local rank")),
+    ("program", [*PROGRAM[:8], "only rank 0", *PROGRAM[8:]]),
+    ("program", tuple(put("broadcast", "steps"))),
 )
-def test_a_step_may_have_several_right_places(layout):
-    assert_right(verdict_on(LAB, "program", {"program": layout}))
 
 
 def test_a_rank_that_would_wait_for_ever_is_told_for_whom():
@@ -54,7 +50,7 @@ def test_a_rank_that_fails_ends_those_that_wait():
 
 @pytest.mark.slow
 def test_the_eight_steps_are_told_apart():
-    assert_told_apart(judged_apart("09", "lab_09.known_answers"))
+    assert_told_apart("09")
 
 
 BOTH = """

@@ -537,7 +537,7 @@ PLAN_OF_BATCH = ByPrograms(
     weights={COUNT: 2, SECONDS: 1, BUBBLE: 1},
     tolerance=1e-9,
     observe=lambda answer, job: answer.call("plan", *job, none_is_an_answer=True),
-    form=lambda job, numbers: getattr(problem_of_names("plan", PLAN, numbers), "text", None),
+    form=lambda job, numbers: problem_of_names("plan", PLAN, numbers),
     otherwise={
         COUNT: hint_of_count,
         SECONDS: "that is not right. Draw the time line of a few micro-batches and count.",

@@ -5,9 +5,9 @@ from pathlib import Path
 
 from lab_14.fake_torch import cross_entropy
 
+from distlab.labs.answer_errors import AnswerError
 from distlab.labs.plain_data import Plain
 from distlab.labs.puzzle_layout import layout_of
-from distlab.labs.verdict import Advice
 
 __all__ = ["CARDS", "FAULTS", "LINES", "LOGS", "body", "cross_entropy", "described", "log_in_words", "problem", "write"]
 
@@ -108,9 +108,10 @@ def log_in_words(log: Log) -> str:
 
 def problem(program: Plain) -> str:
     """Why the program cannot run, in a sentence; an empty text if it can."""
-    layout = layout_of(program, LINES, CARDS)
-    if not isinstance(layout, list):
-        return Advice.of(layout).text
+    try:
+        layout = layout_of(program, LINES, CARDS)
+    except AnswerError as reason:
+        return str(reason)
     return "" if any(name in CARDS for name in layout) else "No card has been placed: put cards between the lines."
 
 

@@ -16,7 +16,7 @@ from lab_14.sampler import DIAGNOSE, EXAMPLE, SAMPLES, samples
 from distlab.labs import Answer, Exercise, Lab
 from distlab.labs.answer_errors import AnswerError, NotDone, TookTooLong
 from distlab.labs.by_programs import ByPrograms, Mistake, formulas
-from distlab.labs.fake_job import ranks_left
+from distlab.labs.number_judge import counted
 from distlab.labs.plain_data import Array
 from distlab.labs.verdict import first
 
@@ -97,8 +97,7 @@ class TwoSteps(NamedTuple):
     labels: Array
 
     def __str__(self) -> str:
-        batches = self.images.shape[2]
-        return f"with {batches} pair{'s' if batches > 1 else ''}"
+        return f"with {counted(self.images.shape[2], 'pair')}"
 
 
 def two_steps(generator: np.random.Generator) -> list[TwoSteps]:
@@ -122,8 +121,7 @@ def steps_seen(answer: Answer, case: TwoSteps) -> dict[str, Any]:
     if isinstance(seen, list):
         rank, kind, message, line = seen
         if kind == "TimeoutError":
-            stays = " One of its ranks could not be stopped: restart the kernel before you go on."
-            raise TookTooLong(SLOW + stays * bool(ranks_left()))
+            raise TookTooLong(SLOW)
         if kind == "Stalled":
             raise AnswerError(f"{case} it hangs: {message}. Who makes this call, and who does not?")
         place = f" in line {line} of its cell" if line else ""

@@ -15,9 +15,8 @@ import numpy as np
 from lab_15 import given, scripts
 
 from distlab.labs import Answer, AnswerError, Exercise, Lab, NotDone, Raised
-from distlab.labs.by_programs import ByPrograms, Follows, Mistake, changed, drawn_until, formulas, is_same
-from distlab.labs.fake_slurm import counted
-from distlab.labs.number_judge import NumberHint, is_near, is_rounded, number
+from distlab.labs.by_programs import Advice, ByPrograms, Follows, Mistake, changed, drawn_until, formulas, is_same
+from distlab.labs.number_judge import FOLLOWS, ROUNDED, counted, is_near, is_rounded, number
 from distlab.labs.verdict import first
 from distlab.simulate import DeadlockError, Network, ProgramError, RankFailedError, SimulationError, World
 
@@ -247,7 +246,7 @@ ATTEMPT_JUDGE = ByPrograms(
 # A scaling table -----------------------------------------------------------------------------------------------------
 
 NAMES = TRUSTED, SPEEDUP, EFFICIENCY, PAYS = ("trusted", "speedup", "efficiency", "pays")
-FOLLOWS, ROUNDED = NumberHint.FOLLOWS.says(source=TRUSTED), NumberHint.ROUNDED.says()
+FROM_OTHER_RUNS, NOT_EXACT = Advice(FOLLOWS.format(TRUSTED)), Advice(ROUNDED)
 Run = dict[str, Any]
 Study = tuple[list[Run]]
 
@@ -382,10 +381,10 @@ def by_trust(study: Study, table: Any) -> dict[str, Any]:
         numbers = [number(item) for item in own[name]] if isinstance(own[name], (list, tuple, np.ndarray)) else []
         pairs = zip(numbers, expected[name], strict=False)
         if len(numbers) == len(expected[name]) and all(is_rounded(*pair) for pair in pairs):
-            own[name] = own[name] if is_same(own[name], expected[name]) else ROUNDED
+            own[name] = own[name] if is_same(own[name], expected[name]) else NOT_EXACT
     if own[TRUSTED] is None or is_same(own[TRUSTED], expected[TRUSTED]):
         return own
-    return {n: own[n] if n == TRUSTED or is_same(own[n], expected[n]) else FOLLOWS for n in NAMES}
+    return {n: own[n] if n == TRUSTED or is_same(own[n], expected[n]) else FROM_OTHER_RUNS for n in NAMES}
 
 
 def table_of(answer: Answer, study: Study) -> Any:
@@ -578,7 +577,7 @@ def by_choice(case: Offered, value: Any) -> dict[str, Any]:
     own = next((each for each in choices(case) if [each["name"], each["nodes"]] == choice), None)
 
     def share(said: float, true: float) -> Any:
-        return ROUNDED if not is_near(said, true) and is_rounded(said, true) else said / true
+        return NOT_EXACT if not is_near(said, true) and is_rounded(said, true) else said / true
 
     shares = {name: share(number(value[name]), own[name]) for name in (DONE, COST)} if own else {}
     return {CHOICE: choice} | shares

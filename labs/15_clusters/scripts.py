@@ -1,25 +1,25 @@
 """The judges of lab 15's job scripts: what each asks for and does on the fake Slurm, part by part."""
 
 import re
+import signal
 from collections.abc import Callable
 
 import numpy as np
 
-from distlab.labs import Answer, Verdict, parts, right, wrong
+from distlab.labs import Answer, Verdict, wrong
 from distlab.labs.fake_slurm import (
-    SIGNALS,
     BatchJob,
     Circumstances,
     Script,
     ScriptAttempt,
     Started,
     WrongScript,
-    counted,
     duration,
     listed,
     quoted,
 )
-from distlab.labs.verdict import first
+from distlab.labs.number_judge import counted
+from distlab.labs.verdict import first, hinted
 
 Generator = np.random.Generator
 Judge = Callable[[Answer, Generator], Verdict]
@@ -50,7 +50,7 @@ def script_judge(name: str, judged: Callable[[Answer, Generator, Script], Judged
         for complaint in [attempt.complaint for attempt in attempts if attempt.complaint][:1]:
             of_runs = {part: hint and f"bash says: {complaint}; {hint}" for part, hint in of_runs.items()}
         hints = of_options | of_runs
-        return parts({part: right() if hint is None else wrong(hint) for part, hint in hints.items()})
+        return hinted(hints)
 
     return judge
 
@@ -162,13 +162,8 @@ def programs(attempt: ScriptAttempt, arguments: list[str]) -> str | None:
         name = f"`{program.name}`"
         often = f"{name} runs {program.tasks} times, and once is enough. On which node does the script itself run?"
         is_training = program.name == "train.py"
-        hints.append(
-            first(
-                (not is_training and program.tasks > 1, often),
-                (program.node, f"{name} does not run on the first node. What does --relative say?"),
-            )
-            or other_arguments(program, name, arguments if is_training else [])
-        )
+        hints.append(often if not is_training and program.tasks > 1 else None)
+        hints.append(other_arguments(program, name, arguments if is_training else []))
     return next(filter(None, hints), None)
 
 
@@ -294,7 +289,7 @@ def notice(job: BatchJob) -> str | None:
     return first(
         (not number, "no signal comes before the limit."),
         (to_script, "with B: only the script gets the signal. Who has to save?"),
-        (number != SIGNALS["USR1"], f"the signal has number {number}, and train.py waits for USR1, which has 10."),
+        (number != signal.SIGUSR1, f"the signal has number {number}, and train.py waits for USR1, which has 10."),
         (seconds != BEFORE, f"the signal comes {seconds} seconds before the limit, not {BEFORE}.{asks}"),
     )
 

@@ -13,21 +13,11 @@ from lab_15.judge import (
 )
 
 from distlab.labs import OwnAnswer
-from tests.distlab.labs.known_wrong import SEEDS, assert_not_done, assert_right, verdict_on
-from tests.distlab.labs.solutions import namespace_of
+from tests.distlab.labs.known_wrong import SEEDS, assert_not_done, assert_right, right_answers, verdict_on
+from tests.distlab.labs.solutions import edited, namespace_of
 
 SOLVED = namespace_of("15", solved=True)
 SCRIPTS = {name: SOLVED[name] for name in ("batch", "array", "long", "gpus")}
-
-
-def script(name, changes):
-    """The solution's script with other lines, written as "before → after <> before → after", ⏎ for a line break."""
-    text = SCRIPTS[name]
-    for before, after in (change.split(" → ") for change in changes.split(" <> ")):
-        before, after = before.replace("⏎", "\n"), after.replace("⏎", "\n")
-        assert before in text, before
-        text = text.replace(before, after)
-    return text
 
 
 TASK = "nodes=$SLURM_ARRAY_TASK_ID⏎"
@@ -84,17 +74,16 @@ WRONG_SCRIPTS = [
 ]
 
 
-@pytest.mark.parametrize(("name", "changes"), RIGHT_SCRIPTS)
-def test_a_right_script_in_another_style_gets_full_marks(name, changes):
-    for seed in SEEDS:
-        assert_right(verdict_on(LAB, name, {name: script(name, changes)}, seed))
+test_a_right_script_in_another_style_gets_full_marks = right_answers(
+    LAB, *((name, edited(SCRIPTS[name], changes)) for name, changes in RIGHT_SCRIPTS)
+)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("name", "changes", "share", "words"), WRONG_SCRIPTS)
 def test_a_wrong_script_gets_its_hint(name, changes, share, words):
     for seed in SEEDS:
-        verdict = verdict_on(LAB, name, {name: script(name, changes)}, seed)
+        verdict = verdict_on(LAB, name, {name: edited(SCRIPTS[name], changes)}, seed)
         assert words in verdict.text and verdict.share == share, verdict.text
 
 
@@ -149,17 +138,12 @@ def rent_sorted_by_cost(offers, images, deadline):
     return min(in_time, key=lambda choice: choice["cost"]) if in_time else None
 
 
-@pytest.mark.parametrize(
-    ("name", "answer"),
-    [
-        ("attempt", saves_after_the_loop),
-        ("read_table", table_by(lambda run, peer: run["end"] <= peer["start"] or peer["end"] <= run["start"])),
-        ("rent", rent_sorted_by_cost),
-    ],
+test_another_right_answer_gets_full_marks = right_answers(
+    LAB,
+    ("attempt", saves_after_the_loop),
+    ("read_table", table_by(lambda run, peer: run["end"] <= peer["start"] or peer["end"] <= run["start"])),
+    ("rent", rent_sorted_by_cost),
 )
-def test_another_right_answer_gets_full_marks(name, answer):
-    for seed in SEEDS:
-        assert_right(verdict_on(LAB, name, {name: answer}, seed))
 
 
 @pytest.mark.parametrize("seed", range(20))

@@ -10,10 +10,10 @@ import numpy as np
 from lab_16 import given, training
 
 from distlab import costs
-from distlab.labs import Answer, Exercise, Lab, Verdict, not_done, parts, right, wrong
+from distlab.labs import Answer, Exercise, Lab, Verdict, not_done, right, wrong
 from distlab.labs.by_programs import ByPrograms, Follows, Mistake, changed, formulas
 from distlab.labs.fake_slurm import BatchJob, Circumstances, NeverEnds, Script, Started, WrongScript
-from distlab.labs.verdict import first
+from distlab.labs.verdict import first, hinted
 
 Generator = np.random.Generator
 Change = tuple[str, str]
@@ -482,7 +482,7 @@ def judge_job_script(answer: Answer, generator: Generator) -> Verdict:
         except WrongScript as mistake:
             return wrong(str(mistake))
         if any(hints.values()):
-            return parts({name: right() if hint is None else wrong(hint) for name, hint in hints.items()})
+            return hinted(hints)
     return right()
 
 
@@ -620,8 +620,7 @@ def judge_report(answer: Answer, generator: Generator) -> Verdict:
     for name in runs:
         if any(runs[name] & runs[peer] for peer in runs if peer != name):
             hints[name] = "another part has the same sentences. What is each of the two about?"
-    verdicts = {name: right() if hint is None else wrong(hint) for name, hint in hints.items()}
-    return parts(verdicts) if any(hints.values()) else right(TO_READ)
+    return hinted(hints) if any(hints.values()) else right(TO_READ)
 
 
 def hint_on_text(text: object) -> str | None:

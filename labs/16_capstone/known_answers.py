@@ -10,7 +10,7 @@ import distlab  # before TensorFlow: it selects tf-keras
 # isort: split
 
 from tests.distlab.labs.known_wrong import LabAnswers, WrongAnswer
-from tests.distlab.labs.solutions import solved_cells
+from tests.distlab.labs.solutions import edited, solved_cells
 
 assert distlab
 BY_STRATEGY = """\
@@ -218,25 +218,16 @@ def program(text):
     return namespace
 
 
-def changed(text, changes):
-    """Other lines; "before → after", with ⏎ for the end of a line."""
-    for change in changes:
-        before, after = change.replace("⏎", "\n").split(" →")
-        assert before in text, before
-        text = text.replace(before, after.removeprefix(" "))
-    return text
-
-
 def add_known():
     """Fill ANSWERS."""
     for answer in re.split(r"\n(?!\| )", KNOWN.strip().replace("\n+ ", "")):
         heading, *changes = answer.split("\n| ")
         (title, way, points), hints = heading.partition(":")[0].split(", "), heading.partition(": ")[2]
-        names = program(changed(BY_STRATEGY if way == "strategy" else HOROVOD, changes))
+        names = program(edited(BY_STRATEGY if way == "strategy" else HOROVOD, " <> ".join(changes)))
         if points == "12":
             ANSWERS.right_answers["train"].append((title, names))
         else:
-            wrong = WrongAnswer(title, names, (), tuple(hints.split(" | ")), int(points) / 12)
+            wrong = WrongAnswer(title, names, tuple(hints.split(" | ")), int(points) / 12)
             ANSWERS.wrong_answers["train"].append(wrong)
 
 

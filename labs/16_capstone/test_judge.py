@@ -2,6 +2,7 @@
 
 import itertools
 import json
+import re
 import subprocess
 import sys
 from datetime import timedelta
@@ -14,9 +15,10 @@ from lab_16.judge import LAB, NAMES
 
 from distlab import launch
 from distlab.data import topics
-from tests.distlab.labs.judged_apart import assert_told_apart, judged_apart
-from tests.distlab.labs.known_wrong import SEEDS, assert_not_done, assert_right, verdict_on
-from tests.distlab.labs.solutions import namespace_of, solved_cells
+from tests.distlab.labs.judged_apart import assert_told_apart
+from tests.distlab.labs.known_wrong import SEEDS, assert_not_done, assert_right, right_answers, verdict_on
+from tests.distlab.labs.slopes import assert_are_slopes
+from tests.distlab.labs.solutions import edited, namespace_of, solved_cells
 
 SECONDS = 600
 FOLDER = Path(__file__).parent
@@ -27,21 +29,15 @@ needs_horovod = pytest.mark.skipif(launch.horovod_problem() is not None, reason=
 
 @pytest.mark.slow
 def test_programs_are_told_apart():
-    assert_told_apart(judged_apart("16", "lab_16.known_answers"))
+    assert_told_apart("16")
 
 
 def test_the_gradient_is_that_of_the_loss():
     words, labels = topics.texts(5, 1)
     generator = np.random.default_rng(2)
     weights = [generator.normal(size=shape) for shape in ((len(topics.VOCABULARY), 3), (3, 4), (4,))]
-    for place, part in enumerate(training.gradient_of(weights, words, labels)):
-        index = np.unravel_index(np.abs(part).argmax(), part.shape)
-        ends = []
-        for step in (1e-6, -1e-6):
-            moved = [array.copy() for array in weights]
-            moved[place][index] += step
-            ends.append(training.loss_of(moved, words, labels))
-        assert part[index] == pytest.approx((ends[0] - ends[1]) / 2e-6, rel=1e-5)
+    gradients = training.gradient_of(weights, words, labels)
+    assert_are_slopes(gradients, lambda moved: training.loss_of(moved, words, labels), weights)
 
 
 def sorted_by_hand(measured, warm_up):
@@ -85,34 +81,22 @@ def by_a_formula(ranks, batch, fixed, each, nbytes, latency, seconds_per_byte, a
     }
 
 
-@pytest.mark.parametrize(
-    ("name", "answer"), [("throughput", sorted_by_hand), ("profile", by_moments), ("predict", by_a_formula)]
+test_another_right_answer_gets_full_marks = right_answers(
+    LAB, ("throughput", sorted_by_hand), ("profile", by_moments), ("predict", by_a_formula)
 )
-def test_another_right_answer_gets_full_marks(name, answer):
-    for seed in SEEDS:
-        assert_right(verdict_on(LAB, name, {name: answer}, seed))
 
 
 # Job scripts ---------------------------------------------------------------------------------------------------------
 
 
 def script(changes):
-    """The solution with other lines: "before → after <> before → after"; "without words" leaves their lines out."""
+    """The solution with other lines; <n> in them is the number of nodes, and so on."""
 
     def job_script(nodes, tasks, cores, minutes):
-        text = SCRIPT(nodes, tasks, cores, minutes)
         names = {"n": nodes, "t": tasks, "nt": nodes * tasks, "c": cores, "m": minutes, "s": 60 * minutes}
         names |= {"limit": f"{minutes // 60}:{minutes % 60:02}:00", "delta": timedelta(minutes=minutes)}
-        for change in changes.split(" <> "):
-            for name, value in names.items():
-                change = change.replace(f"<{name}>", str(value))
-            if change.startswith("without "):
-                text = "".join(line for line in text.splitlines(keepends=True) if change[8:] not in line)
-                continue
-            before, after = change.replace("⏎", "\n").split(" → ")
-            assert before in text, (before, text)
-            text = text.replace(before, after)
-        return text
+        filled = re.sub(r"<(\w+)>", lambda match: str(names[match[1]]), changes)
+        return edited(SCRIPT(nodes, tasks, cores, minutes), filled)
 
     return {"job_script": job_script}
 

@@ -13,8 +13,9 @@ from lab_16 import observe
 from lab_16.observe import ObservedRanks, TrainedRank
 
 from distlab.data import topics
-from distlab.labs import NOT_DONE, Answer, Verdict, not_done, parts, right, wrong
+from distlab.labs import NOT_DONE, Answer, Verdict, not_done, right, wrong
 from distlab.labs.plain_data import Array, as_record
+from distlab.labs.verdict import hinted
 
 Weights = Sequence[Array]
 
@@ -199,7 +200,7 @@ class RankComparison:
             RECORD: self._record(average, shares is not None),
             SAVED: self._saved(),
         }
-        return parts({name: right() if hint is None else wrong(hint) for name, hint in hints.items()})
+        return hinted(hints)
 
     def largest_difference(self) -> float:
         """Between the last weights of any rank and those of one process, computed in double precision."""

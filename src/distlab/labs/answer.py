@@ -1,13 +1,10 @@
 """A student's answer as a judge sees it, and the one that lives in the student's own kernel."""
 
-import dis
 import inspect
-import re
 import signal
 import threading
-import warnings
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from itertools import islice
 from types import CodeType, TracebackType
 from typing import Any, Protocol, cast
@@ -15,7 +12,7 @@ from typing import Any, Protocol, cast
 from distlab.labs.answer_errors import NotDone, Raised, TookTooLong
 from distlab.labs.plain_data import MOST_ITEMS, Plain, plain
 from distlab.runtime.errors import message_of
-from distlab.simulate import ProgramError, Rank, RankFailedError, Run, World, missing_awaits
+from distlab.simulate import ProgramError, Rank, RankFailedError, Run, World
 
 SECONDS = 30.0
 
@@ -46,12 +43,8 @@ class OwnAnswer:
     """The answer in a namespace of this process; each question is limited to `seconds` (in the main thread)."""
 
     def __init__(self, namespace: Mapping[str, Any], seconds: float = SECONDS) -> None:
-        """`namespace` maps names to the student's objects, as `globals()` does.
-
-        `never_awaited` has the names of the coroutines that the answer made, and that nobody awaited.
-        """
+        """`namespace` maps names to the student's objects, as `globals()` does."""
         self._namespace, self._seconds = namespace, seconds
-        self.never_awaited: list[str] = []
 
     def value(self, name: str) -> Plain:
         """See Answer."""
@@ -66,7 +59,7 @@ class OwnAnswer:
         copies = [plain(argument) for argument in arguments]
         named = {keyword: plain(argument) for keyword, argument in keywords.items()}
         with time_limit(self._seconds, f"`{name}`"):
-            value = self._student(with_lists(function), *copies, **named)
+            value = self._student(function, *copies, **named)
         if value is ... or (value is None and not none_is_an_answer):
             raise NotDone(f"`{name}` gives None: is a `return` missing?")
         return plain(value, f"what `{name}` gives")
@@ -74,7 +67,7 @@ class OwnAnswer:
     def run(self, name: str, world: World, inputs: Iterable[Any] | None = None) -> Run:
         """See Answer."""
         program = self._function(name)
-        with time_limit(self._seconds, f"`{name}`"), self._forgotten_awaits_noted():
+        with time_limit(self._seconds, f"`{name}`"):
             try:
                 run = world.run(program, inputs)
             except RankFailedError as error:
@@ -95,7 +88,7 @@ class OwnAnswer:
     ) -> Plain:
         """See Answer."""
         copies = [plain(argument) for argument in arguments]
-        with time_limit(self._seconds, "your code"), self._forgotten_awaits_noted():
+        with time_limit(self._seconds, "your code"):
             if respond is None:
                 return plain(self._student(function, self._namespace, *copies))
             respond_plainly = respond
@@ -126,29 +119,11 @@ class OwnAnswer:
             raise Raised("TypeError", f"`{name}` is of type {type(function).__name__}, not a function")
         return cast(Callable[..., Any], function)
 
-    @contextmanager
-    def _forgotten_awaits_noted(self) -> Iterator[None]:
-        """Note coroutines that the block makes and nobody awaits; Python would warn of them under a later check."""
-        with warnings.catch_warnings(record=True) as caught, missing_awaits.left_to_caller():
-            warnings.simplefilter("always")
-            try:
-                yield
-            except BaseException as error:
-                _let_go(error)
-                raise
-            finally:
-                self._note(caught)
-
-    def _note(self, caught: list[warnings.WarningMessage]) -> None:
-        for warning in caught:
-            if match := re.match(r"coroutine '(?:.*\.)?(\w+)' was never awaited", str(warning.message)):
-                self.never_awaited.append(match[1])
-
     def _student(self, function: Callable[..., object], *arguments: object, **keywords: object) -> object:
         try:
-            return function(*arguments, **keywords)
+            return with_list(function(*arguments, **keywords))
         except NotImplementedError:
-            raise NotDone.raised_by(function.__name__) from None
+            raise NotDone.raised_by(getattr(function, "__name__", "it")) from None
         except (Exception, SystemExit) as error:
             kind = type(error).__name__
             raise Raised(kind, message_of(error), line_of(error.__traceback__, self._namespace)) from error
@@ -183,33 +158,11 @@ def time_limit(seconds: float, what: str) -> Iterator[None]:
         signal.signal(signal.SIGALRM, before)
 
 
-def _let_go(error: BaseException | None) -> None:
-    """Let the frames that an error passed through forget what they held, as far as they have ended."""
-    while error is not None:
-        traceback = error.__traceback__
-        while traceback is not None:
-            with suppress(RuntimeError):  # it still runs
-                traceback.tb_frame.clear()
-            traceback = traceback.tb_next
-        error = error.__cause__
-
-
-def with_lists(function: Callable[..., object]) -> Callable[..., object]:
-    """The function, which gives a list where it gave an iterator of Python's, also as a value of a dictionary."""
-
-    def listed(value: object) -> object:
-        if isinstance(value, (range, Iterator)):
-            return list(islice(value, MOST_ITEMS + 1))
-        return value
-
-    def listing(*arguments: object, **keywords: object) -> object:
-        value = function(*arguments, **keywords)
-        if type(value) is dict:
-            return {name: listed(item) for name, item in value.items()}
-        return listed(value)
-
-    listing.__name__ = getattr(function, "__name__", "it")
-    return listing
+def with_list(value: object) -> object:
+    """A list instead of an iterator of Python's, also as a value of a dictionary; all else as it is."""
+    if type(value) is dict:
+        return {name: item if isinstance(item, dict) else with_list(item) for name, item in value.items()}
+    return list(islice(value, MOST_ITEMS + 1)) if isinstance(value, (range, Iterator)) else value
 
 
 def line_of(traceback: TracebackType | None, namespace: Mapping[str, Any]) -> int | None:
@@ -225,7 +178,7 @@ def line_of(traceback: TracebackType | None, namespace: Mapping[str, Any]) -> in
 def is_untouched(function: object) -> bool:
     """Whether a function or coroutine function does nothing but `...`, `pass` or `return None`."""
     code = getattr(function, "__code__", None)
-    return isinstance(code, CodeType) and len(code.co_code) <= _LONGEST and _instructions(code) in _EMPTY
+    return isinstance(code, CodeType) and _instructions(code) in _EMPTY and code.co_consts[-1] is None
 
 
 def _nothing() -> None: ...
@@ -234,12 +187,9 @@ def _nothing() -> None: ...
 async def _nothing_awaited() -> None: ...
 
 
-def _instructions(code: CodeType) -> list[tuple[str, object]]:
-    """What the code does, whatever its arguments and its docstring."""
-    constants = ("LOAD_CONST", "RETURN_CONST")
-    return [(step.opname, step.argval if step.opname in constants else None) for step in dis.get_instructions(code)]
+def _instructions(code: CodeType) -> bytes:
+    """What the code does, without the places of constants: those depend on whether there is a docstring."""
+    return code.co_code[::2]
 
 
-_EMPTY_CODES = [function.__code__ for function in (_nothing, _nothing_awaited)]
-_EMPTY = [_instructions(code) for code in _EMPTY_CODES]
-_LONGEST = max(len(code.co_code) for code in _EMPTY_CODES)  # a longer one is not looked at any further
+_EMPTY = [_instructions(function.__code__) for function in (_nothing, _nothing_awaited)]

@@ -16,8 +16,17 @@ import numpy as np
 
 from distlab.labs.answer import Answer, OwnAnswer
 from distlab.labs.answer_errors import AnswerError, Changed, Gone, NotDone, TookTooLong
-from distlab.labs.number_judge import TOLERANCE, NumberHint, is_near, is_rounded, number, problem_of_names
-from distlab.labs.verdict import WRONG, Advice, Picture, Verdict, not_done, parts, right, wrong
+from distlab.labs.number_judge import (
+    FOLLOWS,
+    NOT_A_NUMBER,
+    ROUNDED,
+    TOLERANCE,
+    is_near,
+    is_rounded,
+    number,
+    problem_of_names,
+)
+from distlab.labs.verdict import WRONG, Picture, Verdict, not_done, parts, right, wrong
 from distlab.simulate import SimulationError
 
 Case: TypeAlias = Any
@@ -68,11 +77,15 @@ class OfPart(tuple[Any, ...]):
         return {self.part: value}
 
 
+class Advice(str):
+    """A text that `split` gives instead of a value: it is said as it is."""
+
+
 class Failure(NamedTuple):
-    """What a program gives that raises; `error` is that of the student's answer."""
+    """What a program gives that raises."""
 
     kind: str
-    error: AnswerError | SimulationError | None = None
+    error: Exception
 
 
 def formulas(
@@ -146,7 +159,6 @@ class ByPrograms:
         wrong case is said.
     after: by part, those that must be right before it counts, or a function that gives the part that must be right for
         a case of it to count.
-    accepts: whether a value is right in a case, where several are.
     form: what is wrong with the form of a value, or None.
     follows: numbers that only follow from a wrong one.  tolerance: the relative error that numbers may have.
     praise: said of a right answer, a function of the cases.
@@ -167,7 +179,6 @@ class ByPrograms:
     split: Callable[[Case, Any], Mapping[str, Any]] | None = None
     together: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     after: Mapping[str, Sequence[str] | Callable[[Case], str]] = field(default_factory=dict)
-    accepts: Callable[[Case, Any], bool] | None = None
     form: Callable[[Case, Any], str | None] = lambda case, value: None
     follows: Sequence[Follows] = ()
     tolerance: float | Mapping[str, float] = TOLERANCE
@@ -193,7 +204,7 @@ class ByPrograms:
         if all(verdict.is_right for verdict in verdicts.values()):
             return right(self.praise(cases), asked.picture())
         said = verdicts[""] if "" in verdicts else parts(verdicts, weights=self.weights)
-        below = asked.below() if said.state == WRONG else ""
+        below = self.below(cases[min(asked.wrong_parts)]) if said.state == WRONG and asked.wrong_parts else ""
         return replace(said, text=f"{said.text}\n{below}" if below else said.text, picture=asked.picture())
 
     @property
@@ -255,7 +266,7 @@ class _Asked:
         given = []
         for place, value in enumerate(self.values):
             by_part = self.judge.by_part(self.cases[place], value)
-            if isinstance(value, Failure) and value.error and self.judge.is_by_name:
+            if isinstance(value, Failure) and self.judge.is_by_name:
                 by_part = {part: value for part in by_part if self._fails_alike(part, place, value)}
                 if not by_part:
                     raise value.error
@@ -275,6 +286,11 @@ class _Asked:
         return [self.judge.outcome(self.judge.right, case) for case in self.cases]
 
     @cached_property
+    def may_be_none(self) -> bool:
+        """Whether None is right in some case."""
+        return any(value is None for expected in self.expected for value in expected.values())
+
+    @cached_property
     def mistaken(self) -> Callable[[int, int], Mapping[str, Any]]:
         """What a mistake gives in a case, both by their places."""
         judge = self.judge
@@ -282,57 +298,44 @@ class _Asked:
 
     def problem(self) -> Verdict | None:
         """The verdict on an answer that is not begun, or has no such form; raises an error that all cases have."""
-        judge, errors = self.judge, {str(value.error) for value in self.values if isinstance(value, Failure)}
-        if len(errors) == 1 and all(isinstance(value, Failure) for value in self.values):
-            raise self.values[0].error
-        rights = [value for expected in self.expected for value in expected.values()]
-        if all(value is None for value in self.values) and not any(value is None for value in rights):
+        judge, failures = self.judge, [value for value in self.values if isinstance(value, Failure)]
+        if len(failures) == len(self.values) and len({str(failure.error) for failure in failures}) == 1:
+            raise failures[0].error
+        are_none = [value is None for value in self.values]
+        if any(are_none) if judge.is_by_name else all(are_none) and not self.may_be_none:
             raise NotDone(f"`{judge.name}` gives None: is a `return` missing?")
         for case, value in zip(self.cases, self.values, strict=False):
             if isinstance(value, Failure):
                 continue
-            if value is None and judge.is_by_name:
-                raise NotDone(f"`{judge.name}` gives None: is a `return` missing?")
             if judge.is_by_name and (problem := problem_of_names(judge.name, judge.parts, value)):
-                return problem
-            if text := judge.form(case, value):
-                return wrong(text)
-        dictionaries = [value for value in self.values if isinstance(value, dict)]
-        if len(dictionaries) == len(self.values) and not any(
-            item is not None for value in dictionaries for item in value.values()
-        ):
+                return wrong(problem)
+            if problem := judge.form(case, value):
+                return wrong(problem)
+        if all(isinstance(value, dict) and all(item is None for item in value.values()) for value in self.values):
             return not_done(f"`{judge.name}` gives a dictionary in which all values are None")
         return None
 
     def picture(self) -> Callable[[], Picture] | None:
         """Of the first case in which something is wrong; of the first case if nothing is."""
         seen = [place for place, value in enumerate(self.values) if not isinstance(value, Failure)]
-        wrong_ones = [place for place in self._wrong_places() if place in seen]
-        for place in (wrong_ones or seen)[:1]:
-            return self.judge.draw(self.cases[place], self.values[place])
-        return None
+        place = min(seen, key=lambda place: place not in self.wrong_parts, default=None)
+        return None if place is None else self.judge.draw(self.cases[place], self.values[place])
 
-    def below(self) -> str:
-        """Of the first case in which something is wrong."""
-        return next((self.judge.below(self.cases[place]) for place in self._wrong_places()), "")
-
-    def _wrong_places(self) -> list[int]:
-        return [
-            place for place, given in enumerate(self.given) if not all(self._is_right(part, place) for part in given)
-        ]
+    @cached_property
+    def wrong_parts(self) -> dict[int, list[str]]:
+        """Those of each case in which something is wrong, by its place."""
+        given = enumerate(self.given)
+        by_place = {at: [part for part in by_part if not self._is_right(part, at)] for at, by_part in given}
+        return {place: names for place, names in by_place.items() if names}
 
     def first_wrong(self, names: Mapping[str, str], verdicts: Mapping[str, Verdict]) -> Verdict:
         """Of parts that count together: the first that is wrong in the first case in which any is, with its name."""
-
-        def first_place(name: str) -> int:
-            given = enumerate(self.given)
-            return next((at for at, by in given if names[name] in by and not self._is_right(names[name], at)), 0)
-
-        wrong_ones = [name for name, part in names.items() if not verdicts[part].is_right]
-        if not wrong_ones:
+        name_of = {part: name for name, part in names.items() if not verdicts[part].is_right}
+        if not name_of:
             return right()
-        name = min(wrong_ones, key=first_place)
-        verdict = verdicts[names[name]]
+        found = [part for of_case in self.wrong_parts.values() for part in of_case if part in name_of]
+        part = (found or list(name_of))[0]
+        verdict, name = verdicts[part], name_of[part]
         return replace(verdict, text=f"{name}: {verdict.text}", context=f"{name}: {verdict.context}")
 
     def verdict(self, part: str) -> Verdict:
@@ -343,7 +346,7 @@ class _Asked:
             tried = [place for place in tried if self.verdict(source_of(self.cases[place])).is_right]
             if not tried:
                 return not_done("no other part is right yet")
-        wrong_ones = [place for place in tried if not self._is_right(part, place)]
+        wrong_ones = [place for place in tried if part in self.wrong_parts.get(place, ())]
         if not wrong_ones and any(part in expected for expected in self.expected[len(self.given) :]):
             return not_done("it was not tried, because an earlier case was stopped")
         if not wrong_ones:
@@ -352,25 +355,20 @@ class _Asked:
         said = self.judge.said(case)
         hint = self._hint(part, [(place, name) for place, given in enumerate(self.given) for name in given])
         if hint is None and (source := self._source(part, wrong_ones)):
-            return wrong(NumberHint.FOLLOWS.says(source=source))
+            return wrong(FOLLOWS.format(source))
         # Where truth values are wrong, they are those of any mistake.
         for places in (tried,) if isinstance(self.expected[wrong_ones[0]][part], bool) else (tried, wrong_ones):
             hint = hint or self._hint(part, [(place, part) for place in places])
         if hint is not None:
             text = hint(case, value) if callable(hint) else hint
-            return wrong(Advice(text, (hint,)), context=self._context(value, said))
+            return replace(wrong(text, context=self._context(value, said)), hints=(hint,))
         if isinstance(value, Failure):
             return wrong(str(value.error), context=self._context(value, said))
-        if value is None and not self._may_be_none(part):
+        if value is None and not self.may_be_none:
             nothing = self.values[wrong_ones[0]] is None
             text = f"`{self.judge.name}` gives None: is a `return` missing?" if nothing else "this is None"
             return not_done(text if self.judge.is_by_name or not said else f"{said}: {text}")
         return wrong(self._otherwise(part, wrong_ones[0]), context=self._context(value, said))
-
-    def _may_be_none(self, part: str) -> bool:
-        """Whether None is right in some case."""
-        pairs = [pair for expected in self.expected for pair in expected.items()]
-        return any(value is None for name, value in pairs if name == part or not self.judge.is_by_name)
 
     def _hint(self, part: str, pairs: Sequence[tuple[int, str]]) -> Text | None:
         """Of the first mistake that gives the same in these cases and parts."""
@@ -383,28 +381,26 @@ class _Asked:
     def _source(self, part: str, wrong_ones: Sequence[int]) -> str | None:
         """The wrong part from which this one follows in all of its wrong cases."""
         for name, source, formula in self.judge.follows:
-            is_source_wrong = any(not self._is_right(source, place) for place in range(len(self.given)))
+            is_source_wrong = any(source in of_case for of_case in self.wrong_parts.values())
             own = [(self.given[place], self.cases[place]) for place in wrong_ones]
             if name == part and is_source_wrong and all(_follows(given, case, name, formula) for given, case in own):
                 return source
         return None
 
-    def _otherwise(self, part: str, place: int) -> Advice | NumberHint | str:
+    def _otherwise(self, part: str, place: int) -> str:
         case, value, expected = self.cases[place], self.given[place][part], self.expected[place][part]
         if isinstance(value, Advice):
             return value
         if number(expected) is not None:
             if number(value) is None and value is not None:
-                return NumberHint.NOT_A_NUMBER
+                return NOT_A_NUMBER
             if is_rounded(number(value), number(expected)):
-                return NumberHint.ROUNDED
+                return ROUNDED
         otherwise = self.judge.otherwise
         text = otherwise[part] if isinstance(otherwise, Mapping) else otherwise
         return text(case, value) if callable(text) else text
 
     def _is_right(self, part: str, place: int) -> bool:
-        if self.judge.accepts:
-            return self.judge.accepts(self.cases[place], self.given[place][part])
         return is_same(self.given[place][part], self.expected[place][part], self._tolerance(part))
 
     def _is(self, gives: Mapping[str, Any], part: str, place: int) -> bool:
@@ -426,8 +422,7 @@ class _Asked:
 
 
 def _failure(error: Exception) -> Failure:
-    said = error if isinstance(error, (AnswerError, SimulationError)) else None
-    return Failure(getattr(error, "kind", type(error).__name__), said)
+    return Failure(getattr(error, "kind", type(error).__name__), error)
 
 
 def _follows(given: Mapping[str, Any], case: Case, part: str, formula: Program) -> bool:

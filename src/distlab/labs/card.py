@@ -4,16 +4,16 @@ import html
 import re
 from itertools import groupby
 
-from distlab.labs.verdict import NOT_DONE, RIGHT, Verdict
+from distlab.labs.verdict import NOT_DONE, RIGHT, WRONG, Verdict
 
-_LOOKS = {RIGHT: ("#2e7d32", "✔ right"), NOT_DONE: ("#757575", "… not done yet")}
-_WRONG = ("#b26a00", "✘ not right yet")
+SIGNS = {RIGHT: "✔ right", WRONG: "✘ not right yet", NOT_DONE: "… not done yet"}
+_COLOURS = {RIGHT: "#2e7d32", WRONG: "#b26a00", NOT_DONE: "#757575"}
 _ALIGNED = re.compile(r"^ |\S {2,}\S")  # columns, which need letters of one width
 
 
 def card(name: str, verdict: Verdict, points: float, next_name: str | None) -> str:
     """HTML of the verdict on the exercise `name`, worth `points`; `next_name` is the exercise after it, if any."""
-    colour, sign = _LOOKS.get(verdict.state, _WRONG)
+    colour, sign = _COLOURS[verdict.state], SIGNS[verdict.state]
     reached = f"{points * verdict.share:g} of {points:g} {'point' if points == 1 else 'points'}"
     style = f"border-left: 5px solid {colour}; background: {colour}14; padding: .6em 1em; max-width: 44em"
     head = f'<p style="margin: 0"><strong style="color: {colour}">{sign}</strong>'

@@ -18,7 +18,7 @@ import numpy as np
 from distlab.labs import fake_job
 from distlab.labs.fake_job import FakeJob, RankOutcome, Stalled
 
-__all__ = ["FakeHorovod", "FakeJob", "RankOutcome", "Stalled", "hvd", "run_ranks", "tapes_wrapped"]
+_REDUCTIONS: dict[str, Callable[..., Any]] = {"Average": np.mean, "Sum": np.sum, "Min": np.min, "Max": np.max}
 
 
 @dataclass
@@ -85,7 +85,7 @@ class _Tape:
 class FakeHorovod:
     """What `import horovod.tensorflow as hvd` gives, as far as a training program needs it."""
 
-    Average, Sum, Min, Max = "Average", "Sum", "Min", "Max"
+    Average, Sum, Min, Max = _REDUCTIONS
 
     def init(self) -> None:
         """Let the processes meet; before that every other call is an error."""
@@ -139,19 +139,11 @@ class FakeHorovod:
         tensors = [tf.convert_to_tensor(tensor) for tensor in tensors]
         if self.size() == 1:
             return tensors
-        call = f"allreduce ({op})"
-        of_ranks = self._meet(call, [tensor.numpy() for tensor in tensors])
+        of_ranks = self._meet(f"allreduce ({op})", [tensor.numpy() for tensor in tensors])
         if len({tuple(array.shape for array in arrays) for arrays in of_ranks}) > 1:
             raise ValueError("Mismatched allreduce tensor shapes: the ranks give tensors of different shapes.")
-        reductions: dict[str, Callable[..., Any]] = {
-            self.Average: np.mean,
-            self.Sum: np.sum,
-            self.Min: np.min,
-            self.Max: np.max,
-        }
-        compute = reductions[op]
         return [
-            tf.constant(compute(np.stack(arrays), axis=0), tensor.dtype)
+            tf.constant(_REDUCTIONS[op](np.stack(arrays), axis=0), tensor.dtype)
             for tensor, arrays in zip(tensors, zip(*of_ranks, strict=True), strict=True)
         ]
 
@@ -165,8 +157,8 @@ class FakeHorovod:
     def broadcast_variables(self, variables: Any, root_rank: int, **ignored: Any) -> None:
         """Give every rank's variables the values of rank `root_rank`."""
         variables = list(variables)
-        call = f"broadcast_variables from rank {root_rank}"
-        of_ranks = self._meet(call, [variable.numpy() for variable in variables])
+        values = [variable.numpy() for variable in variables]
+        of_ranks = self._meet(f"broadcast_variables from rank {root_rank}", values)
         shapes = [[np.shape(value) for value in values] for values in of_ranks]
         if any(of_rank != shapes[root_rank] for of_rank in shapes):
             counts = ", ".join(str(len(of_rank)) for of_rank in shapes)

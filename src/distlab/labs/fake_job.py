@@ -9,12 +9,9 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from distlab.runtime.own_time import OwnTime
-
 SECONDS = 18.0
 _SECONDS_BETWEEN_LOOKS = 0.1
 _SECONDS_TO_END = 1.0
-_THREADS = "rank of a fake job"
 
 
 class Stalled(Exception):
@@ -40,12 +37,12 @@ class FakeJob:
     """`size` ranks, `per_host` of them on each host, and the collectives in which they meet."""
 
     def __init__(self, size: int, per_host: int, seconds: float = SECONDS, by_node: bool = False) -> None:
-        """A rank that still waits when `seconds` have passed for this process is stopped.
+        """A rank that still waits when `seconds` have passed is stopped.
 
         With `by_node` the ranks are dealt out to the hosts one by one; else each host is filled first.
         """
         self.size, self.per_host, self.by_node = size, per_host, by_node
-        self._seconds, self._own_time = seconds, OwnTime()
+        self._end = time.monotonic() + seconds
         self._changed = threading.Condition()
         self._calls: list[dict[int, tuple[str, Any]]] = []
         self._made = [0] * size
@@ -54,7 +51,7 @@ class FakeJob:
 
     def seconds_left(self) -> float:
         """Until ranks that wait are stopped."""
-        return self._seconds - self._own_time.passed()
+        return self._end - time.monotonic()
 
     def meet(self, rank: int, call: str, value: Any) -> list[Any]:
         """Wait until every rank has made the same call; the values of all of them, by rank. Raises Stalled."""
@@ -96,8 +93,7 @@ def _ranks(numbers: Sequence[int]) -> str:
 def run_ranks(job: FakeJob, program: Callable[[int], Any]) -> list[RankOutcome]:
     """Call `program(rank)` in a thread for every rank of a new job; the outcomes by rank.
 
-    A rank that does not end in time is an outcome with the error TimeoutError, and its thread is ended; `ranks_left`
-    says whether that was possible.
+    A rank that does not end in time is an outcome with the error TimeoutError, and its thread is ended.
     """
     outcomes = [RankOutcome(error=("TimeoutError", f"rank {rank} did not end")) for rank in range(job.size)]
 
@@ -114,7 +110,7 @@ def run_ranks(job: FakeJob, program: Callable[[int], Any]) -> list[RankOutcome]:
         finally:
             job.end(rank, failed)
 
-    threads = [threading.Thread(target=live, args=(rank,), name=_THREADS, daemon=True) for rank in range(job.size)]
+    threads = [threading.Thread(target=live, args=(rank,), daemon=True) for rank in range(job.size)]
     try:
         for thread in threads:
             thread.start()
@@ -124,13 +120,6 @@ def run_ranks(job: FakeJob, program: Callable[[int], Any]) -> list[RankOutcome]:
     finally:  # also when an alarm of the check ends the waiting
         _stop(threads)
     return outcomes
-
-
-def ranks_left() -> int:
-    """How many threads of ranks still run in this process, although they were stopped some time ago."""
-    threads = [thread for thread in threading.enumerate() if thread.name == _THREADS]
-    _stop(threads)
-    return sum(thread.is_alive() for thread in threads)
 
 
 def _stop(threads: Sequence[threading.Thread]) -> None:

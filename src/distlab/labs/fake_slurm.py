@@ -19,12 +19,11 @@ from typing import NamedTuple
 
 from distlab.labs.answer import Answer
 from distlab.labs.answer_errors import AnswerError, NotPlain
+from distlab.labs.number_judge import counted
 from distlab.labs.plain_data import Plain, as_record
 
 MAGIC = "#SBATCH"
 MOST_NODES, CPUS_PER_NODE, LONGEST, MOST_TASKS = 16, 256, 48 * 3600, 1001
-SIGNALS = {"HUP": 1, "INT": 2, "QUIT": 3, "ABRT": 6, "KILL": 9, "USR1": 10, "USR2": 12, "ALRM": 14, "TERM": 15}
-SIGNALS |= {"CHLD": 17, "CONT": 18, "STOP": 19, "TSTP": 20, "TTIN": 21, "TTOU": 22, "URG": 23, "XCPU": 24}
 
 
 class Refused(Exception):
@@ -170,51 +169,49 @@ class BatchJob:
         slots = -(-self.ranks // max(self.nodes, 1)) * (self.cpus_per_task or 1)
         return CPUS_PER_NODE if "exclusive" in self.options else slots
 
+    def number(self, job: int, task: int | None) -> int:
+        """The number of a job, or of one task of the array `job`."""
+        return job if task is None else job + 1 + self.array.index(task)
+
     def log(self, job: int, task: int | None = None) -> str:
         """The path of the log of a job, or of one task of the array `job`."""
-        number = job if task is None else job + 1 + self.array.index(task)
-        values = {"%": "%", "x": self.name, "u": "student", "N": "node1", "t": "0", "n": "0"}
-        values |= {"j": str(number), "J": str(number), "A": str(job), "a": str(2**32 - 2 if task is None else task)}
+        number, of_task = self.number(job, task), 2**32 - 2 if task is None else task
+        values = {"%": "%", "x": self.name, "u": "student", "N": "node1", "t": 0, "n": 0}
+        values |= {"j": number, "J": number, "A": job, "a": of_task}
         pattern = self.options.get("output") or ("slurm-%j.out" if task is None else "slurm-%A_%a.out")
 
         def replaced(match: re.Match[str]) -> str:
-            width, value = match[1], values.get(match[2], match[0])
-            return value.zfill(min(int(width), 10)) if width and value.isdigit() else value
+            value = values.get(match[2], match[0])
+            return str(value).zfill(min(int(match[1] or 0), 10) if isinstance(value, int) else 0)
 
         return os.path.normpath(re.sub(r"%(\d{0,4})([A-Za-z%])", replaced, pattern))
 
     def environment(self, job: int, attempt: int = 0, task: int | None = None) -> dict[str, str]:
         """The variables that Slurm sets for the script."""
-        number = job if task is None else job + 1 + self.array.index(task)
         nodelist, each = ("node1", "") if self.nodes == 1 else (f"node[1-{self.nodes}]", f"(x{self.nodes})")
-        is_array = task is not None
         variables = {
-            **dict.fromkeys(("JOB_ID", "JOBID"), number),
+            **dict.fromkeys(("JOB_ID", "JOBID"), self.number(job, task)),
             **dict.fromkeys(("JOB_NODELIST", "NODELIST"), nodelist),
             **dict.fromkeys(("JOB_NUM_NODES", "NNODES"), self.nodes),
             **dict.fromkeys(("NTASKS", "NPROCS"), self.ntasks),
             **dict.fromkeys(("PROCID", "NODEID", "LOCALID"), 0),
-            **dict.fromkeys(("JOB_PARTITION", "CLUSTER_NAME"), "lab"),
-            **{"JOB_NAME": self.name, "JOB_USER": "student", "SUBMIT_HOST": "login"},
+            "JOB_NAME": self.name,
+            "JOB_PARTITION": "lab",
             "CPUS_ON_NODE": self.cpus_per_node,
             "JOB_CPUS_PER_NODE": f"{self.cpus_per_node}{each}",
             "TASKS_PER_NODE": f"{-(-self.ranks // max(self.nodes, 1))}{each}",
             "CPUS_PER_TASK": self.cpus_per_task,
             "NTASKS_PER_NODE": self.tasks_per_node,
             "RESTART_COUNT": attempt or None,
-            "ARRAY_JOB_ID": job if is_array else None,
-            "ARRAY_TASK_ID": task,
-            "ARRAY_TASK_COUNT": len(self.array) if is_array else None,
-            "ARRAY_TASK_MIN": min(self.array) if is_array else None,
-            "ARRAY_TASK_MAX": max(self.array) if is_array else None,
         }
+        if task is not None:
+            variables |= {"ARRAY_JOB_ID": job, "ARRAY_TASK_ID": task, "ARRAY_TASK_COUNT": len(self.array)}
+            variables |= {"ARRAY_TASK_MIN": min(self.array), "ARRAY_TASK_MAX": max(self.array)}
         return {f"SLURM_{name}": str(value) for name, value in variables.items() if value is not None}
 
 
 def submitted(text: str, longest: int | None = None) -> BatchJob:
     """What sbatch makes of a script; `longest` is the most seconds that a job may take. Raises Refused, WrongScript."""
-    if not text.strip():
-        raise Refused("sbatch: error: Batch script is empty!")
     if not text.startswith("#!"):
         raise Refused("sbatch: error: This does not look like a batch script. The first line must start with #!")
     if "\r" in text:
@@ -224,30 +221,22 @@ def submitted(text: str, longest: int | None = None) -> BatchJob:
     options: dict[str, str] = {}
     for line in lines[:first]:
         if line.startswith(MAGIC):
-            own, rest = read_options(SBATCH, _words(line[len(MAGIC) :]))
+            try:
+                words = shlex.split(line[len(MAGIC) :], comments=True)  # a # ends it wherever it is
+            except ValueError:
+                raise Refused(f"sbatch: error: a quotation mark is not closed in {line}") from None
+            own, rest = read_options(SBATCH, words)
             if rest:
                 raise Refused(f"sbatch: error: Invalid directive found in batch script: {rest[0]}")
             options |= own
     ignored = [line for line in lines[:first] if re.match(rf"(?!{MAGIC})\s*#\s*(SBATCH|PBS)\b", line)]
     late = [line for line in lines[first:] if line.startswith(MAGIC)]
-    return _job(lines[0][2:].split(), options, ignored, late, longest or LONGEST)
-
-
-def _words(text: str) -> list[str]:
-    """The words of a line of options; a # ends it wherever it is."""
-    lexer = shlex.shlex(text, posix=True)
-    lexer.whitespace_split, lexer.commenters = True, "#"
-    try:
-        return list(lexer)
-    except ValueError:
-        raise Refused(f"sbatch: error: a quotation mark is not closed in {MAGIC}{text}") from None
-
-
-def _job(
-    interpreter: list[str], options: dict[str, str], ignored: list[str], late: list[str], longest: int
-) -> BatchJob:
     if late:
         raise WrongScript(f"`{quoted(late[0])}` comes after the first command. What does sbatch read there?")
+    return _job(lines[0][2:].split(), options, ignored, longest or LONGEST)
+
+
+def _job(interpreter: list[str], options: dict[str, str], ignored: list[str], longest: int) -> BatchJob:
     least, nodes = _nodes(options["nodes"]) if "nodes" in options else (None, None)
     per_node, ntasks = _count("ntasks-per-node", options), _count("ntasks", options)
     cpus_per_task = _count("cpus-per-task", options)
@@ -316,14 +305,12 @@ def _seconds(text: str, longest: int) -> int:
 
 
 def _notice(text: str) -> Notice:
-    match = re.fullmatch(r"(?:([RB]{1,2}):)?([A-Za-z0-9]+) *(?:@(\d{1,5}))?", text)
-    if match:
-        name = match[2].upper().removeprefix("SIG")
-        number = int(name) if name.isdigit() else SIGNALS.get(name, 0)
-        seconds = int(match[3] or 60)
-        if 0 < number < 65 and seconds <= 65535:
-            return Notice(number, seconds, "B" in (match[1] or ""))
-    raise Refused("sbatch: error: Invalid --signal specification")
+    match = re.fullmatch(r"(?:([RB]{1,2}):)?(?:SIG)?([A-Z0-9]+) *(?:@(\d{1,5}))?", text.upper())
+    numbers = {each.name.removeprefix("SIG"): each.value for each in signal.Signals}
+    numbers |= {str(number): number for number in numbers.values()}
+    if match is None or match[2] not in numbers:
+        raise Refused("sbatch: error: Invalid --signal specification")
+    return Notice(numbers[match[2]], int(match[3] or 60), "B" in (match[1] or ""))
 
 
 def _array(text: str) -> tuple[list[int], int | None]:
@@ -346,8 +333,8 @@ class Started:
     """A program that a script has started, by srun or by itself: how many tasks on how many nodes.
 
     cores: what srun was told of each task's, None if nothing.  kills: whether a task that fails ends the others.
-    waits: the seconds that they have when the first one has ended, None without a limit.  node: the first one, from 0.
-    options: all that srun was told, by long name.
+    waits: the seconds that they have when the first one has ended, None without a limit.  options: all that srun was
+    told, by long name.
     """
 
     name: str
@@ -357,7 +344,6 @@ class Started:
     cores: int | None = None
     kills: bool = False
     waits: int | None = None
-    node: int = 0
     by_srun: bool = False
     options: dict[str, str] = field(default_factory=dict)
 
@@ -379,14 +365,13 @@ def step(words: Sequence[str], job: BatchJob) -> Started:
     if nodes > job.nodes or tasks > nodes * job.cpus_per_node:
         what = f"{tasks} tasks on {counted(nodes, 'node')}"
         raise Refused(f"srun: error: Unable to create step: {what} are more than the job has there")
-    numbers = {name: options.get(name) or "0" for name in ("wait", "relative")}
-    numbers["kill-on-bad-exit"] = options.get("kill-on-bad-exit", "0") or "1"
+    numbers = {"wait": options.get("wait") or "0", "kill-on-bad-exit": options.get("kill-on-bad-exit", "0") or "1"}
     for name, number in numbers.items():
         if not re.fullmatch(r"\d{1,7}", number):
             raise Refused(f'srun: error: Invalid numeric value "{number}" for --{name}.')
-    waits, kills = int(numbers["wait"]) or None, numbers["kill-on-bad-exit"] != "0"
+    waits, kills = map(int, numbers.values())
     cores = _count("cpus-per-task", options, "srun")
-    return Started(program[0], program, tasks, nodes, cores, kills, waits, int(numbers["relative"]), True, options)
+    return Started(program[0], program, tasks, nodes, cores, bool(kills), waits or None, True, options)
 
 
 # Running a script ----------------------------------------------------------------------------------------------------
@@ -397,21 +382,18 @@ _PYTHON, _BASH = ("python", "python3"), ("bash", "sh")
 _STARTERS = ("srun", "python", "python3", "mpirun", "horovodrun")
 _FAKES = (*_STARTERS, "scontrol", "sbatch", "scancel", "squeue", "module", "sleep", "nvidia-smi")
 # One `printf` per call: what runs in the background at the same time does not mix. For srun some variables are options,
-# before those of the call.
+# before those of the call. The file of a program holds the status with which it ends.
 _FAKE = """\
 #!/bin/sh
 if [ "${0##*/}" = srun ]; then
     set -- ${SLURM_KILL_BAD_EXIT:+"--kill-on-bad-exit=$SLURM_KILL_BAD_EXIT"} ${SLURM_WAIT:+"--wait=$SLURM_WAIT"} \\
         ${SRUN_CPUS_PER_TASK:+"--cpus-per-task=$SRUN_CPUS_PER_TASK"} "$@"
 fi
-printf '%s\\0' "${0##*/}" "$#" "$@" >> "$FAKE_RECORD"
+printf '%s\\0' "${0##*/}" "$@" END >> "$FAKE_FOLDER/record"
 case "${0##*/}" in STARTERS)
     for word in $*; do
         case "$word" in *.py)
-            while read -r program status; do
-                if [ "${word##*/}" = "$program" ]; then exit "$status"; fi
-            done < "$FAKE_STATUSES"
-            echo "$word: no such file" >&2
+            if read -r status < "$FAKE_FOLDER/work/${word##*/}"; then exit "$status"; fi
             exit 2
         esac
     done
@@ -421,8 +403,7 @@ exit 0
 """.replace("STARTERS", " | ".join(_STARTERS))
 
 
-@dataclass(frozen=True)
-class Circumstances:
+class Circumstances(NamedTuple):
     """Of one run of a script: its arguments, Slurm's variables, and with which status each program ends."""
 
     arguments: list[str]
@@ -440,9 +421,9 @@ class ScriptRun:
 
 
 def run_script(
-    namespace: Mapping[str, object], text: str, flags: list[str], runs: list[dict[str, Plain]]
+    namespace: Mapping[str, object], text: str, flags: list[str], runs: list[Circumstances]
 ) -> list[dict[str, Plain]]:
-    """Run a script once under each of `runs`, the fields of Circumstances; the fields of a ScriptRun for each.
+    """Run a script once under each of `runs`; the fields of a ScriptRun for each.
 
     flags: bash's own, such as -e.  The runs after one that does not end are left out.
     """
@@ -454,32 +435,38 @@ def run_script(
             (programs / name).write_text(_FAKE)
             (programs / name).chmod(0o755)
         for number, circumstances in enumerate(runs):
-            run = _run(flags, programs, Path(scratch, str(number)), text, Circumstances(**circumstances))  # type: ignore[arg-type]
+            run = _run(flags, programs, Path(scratch, str(number)), text, *circumstances)
             done.append(asdict(run))
             if run.status is None:
                 break
     return done
 
 
-def _run(flags: list[str], programs: Path, folder: Path, text: str, case: Circumstances) -> ScriptRun:
-    work, record, printed, statuses = (folder / name for name in ("work", "record", "printed", "statuses"))
+def _run(
+    flags: list[str],
+    programs: Path,
+    folder: Path,
+    text: str,
+    arguments: list[str],
+    environment: dict[str, str],
+    statuses: dict[str, int],
+) -> ScriptRun:
+    work, record, printed = (folder / name for name in ("work", "record", "printed"))
     for place in ("scaling", "saved"):
         (work / place).mkdir(parents=True)
-    (work / "script").write_text(text)
     record.touch()
-    for program in case.statuses:
-        (work / program).touch()
-    statuses.write_text("".join(f"{name} {code}\n" for name, code in case.statuses.items()))
-    environment = case.environment | {
+    (work / "script").write_text(text)
+    for program, code in statuses.items():
+        (work / program).write_text(f"{code}\n")
+    environment = environment | {
         "PATH": f"{programs}:/usr/local/bin:/usr/bin:/bin",
         "HOME": str(work),
-        "FAKE_RECORD": str(record),
-        "FAKE_STATUSES": str(statuses),
-        "FAKE_NODES": " ".join(map(str, range(1, int(case.environment["SLURM_NNODES"]) + 1))),
+        "FAKE_FOLDER": str(folder),
+        "FAKE_NODES": " ".join(map(str, range(1, int(environment["SLURM_NNODES"]) + 1))),
         "SLURM_SUBMIT_DIR": str(work),
     }
     # Of output 4 MiB, of computing one second: a loop without end fills neither disk nor time.
-    command = ["bash", "-c", 'ulimit -f 4096 -t 1; exec bash "$@"', "bash", *flags, "script", *case.arguments]
+    command = ["bash", "-c", 'ulimit -f 4096 -t 1; exec bash "$@"', "bash", *flags, "script", *arguments]
     with printed.open("w") as output:
         process = subprocess.Popen(
             command,
@@ -498,19 +485,9 @@ def _run(flags: list[str], programs: Path, folder: Path, text: str, case: Circum
             with suppress(ProcessLookupError):  # what the script has left in the background ends with it
                 os.killpg(process.pid, signal.SIGKILL)
             process.wait()
+    calls = [call.split("\0") for call in record.read_text(errors="replace").split("\0END\0")[:-1]]
     status = None if code < 0 else code  # below 0: one of the limits has ended it
-    return ScriptRun(_calls(record), status, printed.read_text(errors="replace")[:MOST_PRINTED])
-
-
-def _calls(record: Path) -> list[list[str]]:
-    """Each call of a fake command: its name and its arguments."""
-    words = record.read_text(errors="replace").split("\0")[:-1]
-    calls: list[list[str]] = []
-    while len(words) > 1 and len(calls) < MOST_CALLS:
-        count = int(words[1]) if words[1].isdigit() else 0
-        calls.append([words[0], *words[2 : 2 + count]])
-        words = words[2 + count :]
-    return calls
+    return ScriptRun(calls[:MOST_CALLS], status, printed.read_text(errors="replace")[:MOST_PRINTED])
 
 
 # What a script did, as a judge sees it -------------------------------------------------------------------------------
@@ -561,7 +538,7 @@ class Script:
     def attempts(self, answer: Answer, runs: Sequence[Circumstances]) -> list[ScriptAttempt]:
         """What the script does under each of these circumstances. Raises WrongScript, for example if it never ends."""
         flags = [word for word in self.job.interpreter[1:] if re.fullmatch(r"-[eux]+", word)]
-        records = answer.inside(run_script, self.text, flags, [vars(circumstances) for circumstances in runs])
+        records = answer.inside(run_script, self.text, flags, list(runs))
         attempts = [self._attempt(as_record(record, ScriptRun)) for record in records or []]  # type: ignore[union-attr]
         if len(attempts) != len(runs):
             raise NotPlain("what the script did does not have the form that the check needs")
@@ -618,11 +595,6 @@ class Script:
 
 
 # Words ---------------------------------------------------------------------------------------------------------------
-
-
-def counted(number: int, noun: str) -> str:
-    """Such as "1 node" or "4 nodes"."""
-    return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 def listed(words: Sequence[str]) -> str:

@@ -3,14 +3,14 @@
 import copy
 import zlib
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from types import ModuleType
 
 import numpy as np
 
 from distlab.labs.answer import Answer
 from distlab.labs.answer_errors import AnswerError, NotDone, sentence
-from distlab.labs.verdict import NOT_DONE, WRONG, Verdict, not_done, wrong
+from distlab.labs.verdict import WRONG, Verdict, not_done, wrong
 from distlab.runtime.lookups import NoSuchName, look_up
 from distlab.simulate import SimulationError
 
@@ -39,18 +39,6 @@ class Exercise:
         fault of the lab: the verdict has it in `fault`, and no points.
         """
         generator = np.random.default_rng([seed, zlib.crc32(self.name.encode())])
-        verdict = self._judged(answer, generator)
-        names = dict.fromkeys(getattr(answer, "never_awaited", ()))
-        if not names or verdict.state == NOT_DONE or "await" in verdict.text:
-            return verdict
-        *others, last = (f"`{name}(…)`" for name in names)
-        calls = f"{', '.join(others)} and {last} are" if others else f"{last} is"
-        if verdict.is_right:
-            does = "do" if others else "does"
-            return replace(verdict, text=f"{verdict.text} ({calls} called without `await`, and {does} nothing.)")
-        return replace(verdict, text=f"{calls} called and never awaited: a coroutine does nothing without `await`.")
-
-    def _judged(self, answer: Answer, generator: np.random.Generator) -> Verdict:
         try:
             return self.judge(answer, generator)
         except NotDone as reason:

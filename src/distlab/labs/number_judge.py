@@ -6,18 +6,13 @@ from collections.abc import Sequence
 import numpy as np
 
 from distlab.labs.plain_data import Plain
-from distlab.labs.verdict import Hint, Verdict, wrong
 
 TOLERANCE = 1e-6
 
 
-class NumberHint(Hint):
-    """What is said about numbers in every lab."""
-
-    NAMES = "`{function}` must give a dictionary with the names {names}; {problem}."
-    NOT_A_NUMBER = "this is not a number."
-    ROUNDED = "this is the right number, but not exact. Is it rounded, or computed in float32?"
-    FOLLOWS = "it follows from the wrong {source}."
+NOT_A_NUMBER = "this is not a number."
+ROUNDED = "this is the right number, but not exact. Is it rounded, or computed in float32?"
+FOLLOWS = "it follows from the wrong {}."
 
 
 def number(value: Plain) -> float | None:
@@ -29,14 +24,11 @@ def number(value: Plain) -> float | None:
 
 def two_numbers(pair: Plain) -> tuple[float, float] | None:
     """A tuple, list or array of two finite numbers; None for all else."""
-    if isinstance(pair, np.ndarray):
-        pair = pair.tolist()
-    if not isinstance(pair, (tuple, list)) or len(pair) != 2:
+    items = pair.tolist() if isinstance(pair, np.ndarray) else pair
+    if not isinstance(items, (tuple, list)) or len(items) != 2:
         return None
-    first, second = map(number, pair)
-    if first is None or second is None or not (math.isfinite(first) and math.isfinite(second)):
-        return None
-    return first, second
+    numbers = [value for value in map(number, items) if value is not None and math.isfinite(value)]
+    return (numbers[0], numbers[1]) if len(numbers) == 2 else None
 
 
 def is_near(value: float | None, expected: float | None, tolerance: float = TOLERANCE) -> bool:
@@ -53,7 +45,7 @@ def is_rounded(value: float | None, expected: float | None) -> bool:
     return is_near(value, expected, 1e-5) or value in [round(expected, places) for places in range(1, 9)]
 
 
-def problem_of_names(function: str, names: Sequence[str], answer: Plain) -> Verdict | None:
+def problem_of_names(function: str, names: Sequence[str], answer: Plain) -> str | None:
     """What is said of an answer of `function` that is not a dictionary with all names; None if it is one."""
     if isinstance(answer, dict) and all(name in answer for name in names):
         return None
@@ -64,7 +56,7 @@ def problem_of_names(function: str, names: Sequence[str], answer: Plain) -> Verd
         unknown = [str(name) for name in answer if name not in names]
         problem = f"{_quoted(missing)} {'is' if len(missing) == 1 else 'are'} missing"
         problem += f", and {_quoted(unknown)} {'is' if len(unknown) == 1 else 'are'} unknown" if unknown else ""
-    return wrong(NumberHint.NAMES.says(function=function, names=_quoted(names), problem=problem))
+    return f"`{function}` must give a dictionary with the names {_quoted(names)}; {problem}."
 
 
 def _quoted(names: Sequence[str]) -> str:
@@ -89,9 +81,10 @@ def _described_list(items: list[Plain], kind: str) -> str:
         return f"an empty {kind}"
     for place, item in enumerate(items):
         if number(item) is None:
-            return f"a {kind} of {_many(len(items), 'item')}, of which item {place} is {described(item)}"
-    return f"a {kind} of {_many(len(items), 'number')}"
+            return f"a {kind} of {counted(len(items), 'item')}, of which item {place} is {described(item)}"
+    return f"a {kind} of {counted(len(items), 'number')}"
 
 
-def _many(count: int, noun: str) -> str:
-    return f"{count} {noun}{'' if count == 1 else 's'}"
+def counted(number: int, noun: str) -> str:
+    """Such as "1 node" or "4 nodes"."""
+    return f"{number} {noun}{'' if number == 1 else 's'}"

@@ -13,7 +13,7 @@ from types import ModuleType
 from typing import Any, cast
 
 from distlab.labs.answer import SECONDS, OwnAnswer
-from distlab.labs.card import card
+from distlab.labs.card import SIGNS, card
 from distlab.labs.lab import Lab
 from distlab.labs.verdict import NOT_DONE, RIGHT, Verdict, not_done
 from distlab.runtime.errors import PlainError
@@ -37,12 +37,9 @@ for _number, _folder in JUDGES.items():
     importable(f"lab_{_number}", _folder)
 
 
-_FAKES = ("fake_horovod", "fake_torch", "fake_cluster")
-_PARTS_OF_LABS = ("jobs", "observations", "recording", "small_training")
-# Which students get; all other modules in a lab's folder are the judge's.
-_PROGRAMS = ("real_ranks.py", "train_serial.py")
-NEXT_TO_STUDENTS = ("given", "observe", *_FAKES, *_PARTS_OF_LABS)
+NEXT_TO_STUDENTS = ("given", "observe", "fake_torch", "fake_cluster", "jobs", "recording", "small_training")
 """The modules of a lab's package that may run in a student's process; grading hides all others from it."""
+_PROGRAMS = ("real_ranks.py", "train_serial.py")  # of students; all other modules in a lab's folder are the judge's
 
 
 def is_of_judge(file: Path) -> bool:
@@ -83,9 +80,6 @@ class CheckInterrupted(KeyboardInterrupt):
         return [str(self)]
 
 
-_SIGNS = {RIGHT: "✔ right", NOT_DONE: "… not done yet"}
-
-
 class OpenLab:
     """A lab with the answers of one notebook: `lab.check("name")` says whether an answer is right, or what is wrong.
 
@@ -118,42 +112,31 @@ class OpenLab:
         Raises NotRightYet instead while nbgrader validates the notebook, unless the answer is right.
         """
         try:
-            self._check(name)
+            error = self._not_compiled.get(name)
+            unreadable = not_done(f"its cell does not compile ({error}): correct it and run it again")
+            verdict = unreadable if error else self.verdict(name)
+            if os.environ.get("NBGRADER_EXECUTION") == "validate" and not verdict.is_right:
+                raise NotRightYet(shown(name, verdict))
+            self._show(name, verdict)
         except KeyboardInterrupt:
             raise CheckInterrupted(f"{name}: interrupted; run the cell again to check it.") from None
 
-    def _check(self, name: str) -> None:
-        error = self._not_compiled.get(name)
-        verdict = (
-            not_done(f"its cell does not compile ({error}): correct it and run it again")
-            if error
-            else self.verdict(name)
-        )
-        if os.environ.get("NBGRADER_EXECUTION") == "validate" and not verdict.is_right:
-            raise NotRightYet(shown(name, verdict))
-        self._show(name, verdict)
+    def _show(self, name: str, verdict: Verdict) -> None:
+        """The verdict as a card in a notebook, and as text elsewhere; then its picture."""
+        if _shell() is None:
+            print(shown(name, verdict))
+        else:
+            names = [exercise.name for exercise in self._lab]
+            following = [*names[names.index(name) + 1 :], None][0]
+            html = card(name, verdict, self._lab[name].points, following)
+            _display({"text/html": html, "text/plain": shown(name, verdict)})
         if verdict.picture is not None:
-            from IPython.display import display
-
             try:
                 picture = verdict.picture()
             except Exception as error:
                 print(f"(The run could not be drawn: {type(error).__name__}: {error})")
                 return
-            bundle = {"image/svg+xml": picture.svg, "text/plain": picture.description}
-            display(bundle, raw=True)  # type: ignore[no-untyped-call]  # IPython's has no types
-
-    def _show(self, name: str, verdict: Verdict) -> None:
-        """The verdict as a card in a notebook, and as text elsewhere."""
-        if _shell() is None:
-            print(shown(name, verdict))
-            return
-        from IPython.display import display
-
-        names = [exercise.name for exercise in self._lab]
-        following = [*names[names.index(name) + 1 :], None][0]
-        html = card(name, verdict, self._lab[name].points, following)
-        display({"text/html": html, "text/plain": shown(name, verdict)}, raw=True)  # type: ignore[no-untyped-call]
+            _display({"image/svg+xml": picture.svg, "text/plain": picture.description})
 
     def target(self, name: str, **options: object) -> str:
         """What the answer to an exercise has to reach, as text. Raises NoSuchExercise."""
@@ -176,9 +159,15 @@ def _shell() -> Any:
     return shell if getattr(shell, "kernel", None) is not None else None
 
 
+def _display(bundle: dict[str, str]) -> None:
+    from IPython.display import display
+
+    display(bundle, raw=True)  # type: ignore[no-untyped-call]  # IPython's has no types
+
+
 def shown(name: str, verdict: Verdict) -> str:
     """The verdict as a student reads it."""
-    sign = _SIGNS.get(verdict.state, "✘ not right yet")
+    sign = SIGNS[verdict.state]
     if not verdict.text:
         return f"{name}: {sign}"
     return f"{name}: {sign}{':' if verdict.text[0].islower() else '.'} {verdict.text}"
@@ -186,7 +175,7 @@ def shown(name: str, verdict: Verdict) -> str:
 
 def says_right(name: str, printed: str) -> bool:
     """Whether what a cell has printed holds the verdict, as `shown` writes it, that the answer is right."""
-    return f"{name}: {_SIGNS[RIGHT]}" in printed
+    return f"{name}: {SIGNS[RIGHT]}" in printed
 
 
 class _WithoutJudges(OpenLab):

@@ -1,9 +1,8 @@
-"""What a judge says about an answer: a verdict, and the hints that lead the student on."""
+"""What a judge says about an answer: a verdict, with the hint that leads the student on."""
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from enum import Enum, StrEnum
+from enum import StrEnum
 from typing import Any, NamedTuple
 
 
@@ -18,50 +17,6 @@ class State(StrEnum):
 RIGHT, WRONG, NOT_DONE = State.RIGHT, State.WRONG, State.NOT_DONE
 
 
-_PLACEHOLDER = re.compile(r"{([a-z_]\w*)(![rs])?(:[^{}]*)?}")
-
-
-class Hint(Enum):
-    """The hints of a lab are the members of a subclass: the name is the hint's id, the value its text.
-
-    A text may have placeholders, as in "{sent} messages are sent" or "{share:.0%} of it": `says` fills them in. All
-    other braces are part of the text, as in '{"cluster": …}'.
-    """
-
-    def says(self, **values: object) -> "Advice":
-        """The hint with its placeholders filled in; exactly those that the text has."""
-        names = {match[1] for match in _PLACEHOLDER.finditer(self.value)}
-        if names != set(values):
-            raise TypeError(f"{self} needs the values {sorted(names)}, and gets {sorted(values)}")
-        return Advice(_PLACEHOLDER.sub(lambda match: match[0].format(**values), self.value), (self,))
-
-
-@dataclass(frozen=True)
-class Advice:
-    """What the student reads, and the hints in it; `str(advice)` is the text."""
-
-    text: str
-    hints: tuple[Any, ...] = ()
-
-    @classmethod
-    def of(cls, hint: "AnyHint") -> "Advice":
-        """A hint without placeholders, or a text without a hint, as advice."""
-        if isinstance(hint, Hint):
-            return hint.says()
-        return hint if isinstance(hint, Advice) else cls(hint)
-
-    def after(self, context: str) -> "Advice":
-        """The same behind some words that say where it holds."""
-        return Advice(context + self.text, self.hints)
-
-    def __str__(self) -> str:
-        return self.text
-
-
-AnyHint = Advice | Hint | str
-"""A hint without placeholders, one whose placeholders are filled in, or a text that is no hint, such as an error's."""
-
-
 class Picture(NamedTuple):
     """A drawing as SVG text, and what it shows in words."""
 
@@ -73,7 +28,7 @@ class Picture(NamedTuple):
 class Verdict:
     """RIGHT, WRONG or NOT_DONE; a text for the student; the share of the points, 0 to 1; how to draw what happened.
 
-    `hints` are the ids of the hints in the text, `context` the words before them that say where they hold. `fault` is
+    `hints` are those of the mistakes in the text, `context` the words before them that say where they hold. `fault` is
     the error of a judge that could not cope with an answer, which is for the instructor to look at.
     """
 
@@ -99,17 +54,14 @@ def right(text: str = "", picture: Callable[[], Picture] | None = None) -> Verdi
     return Verdict(RIGHT, text, 1.0, picture)
 
 
-def wrong(
-    hint: AnyHint, share: float = 0.0, picture: Callable[[], Picture] | None = None, context: str = ""
-) -> Verdict:
+def wrong(hint: str, share: float = 0.0, picture: Callable[[], Picture] | None = None, context: str = "") -> Verdict:
     """The answer has a mistake, which the hint fits; `context`, before it, says where.
 
     `share` of the points is given all the same.
     """
     if not 0 <= share < 1:
         raise ValueError(f"a wrong answer gets a share from 0 to below 1 of the points, not {share}")
-    advice = Advice.of(hint).after(context)
-    return Verdict(WRONG, advice.text, share, picture, hints=advice.hints, context=context)
+    return Verdict(WRONG, context + hint, share, picture, context=context)
 
 
 def not_done(why: str = "") -> Verdict:
@@ -122,11 +74,12 @@ def first(*checks: tuple[object, str]) -> str | None:
     return next((text for holds, text in checks if holds), None)
 
 
-def parts(
-    verdicts: Mapping[str, Verdict],
-    picture: Callable[[], Picture] | None = None,
-    weights: Mapping[str, float] | None = None,
-) -> Verdict:
+def hinted(hints: Mapping[str, str | None]) -> Verdict:
+    """The verdict on an exercise of independent parts, of which those with a hint are wrong."""
+    return parts({part: right() if hint is None else wrong(hint) for part, hint in hints.items()})
+
+
+def parts(verdicts: Mapping[str, Verdict], weights: Mapping[str, float] | None = None) -> Verdict:
     """The verdict on an exercise of independent parts; each hint follows the name of its part.
 
     A text that is the same for several parts is printed once, even if the contexts differ.
@@ -134,9 +87,9 @@ def parts(
     """
     weights = weights or dict.fromkeys(verdicts, 1)
     if all(verdict.is_right for verdict in verdicts.values()):
-        return right(" ".join(verdict.text for verdict in verdicts.values() if verdict.text), picture)
+        return right(" ".join(verdict.text for verdict in verdicts.values() if verdict.text))
     if all(verdict.state == NOT_DONE for verdict in verdicts.values()):
-        return Verdict(NOT_DONE, next(iter(verdicts.values())).text, 0.0, picture)
+        return not_done(next(iter(verdicts.values())).text)
     share = sum(weights[name] * verdict.share for name, verdict in verdicts.items()) / sum(weights.values())
     count = sum(verdict.is_right for verdict in verdicts.values())
     alike: dict[str, list[str]] = {}  # the same is said once
@@ -147,14 +100,14 @@ def parts(
     for names in alike.values():
         verdict, listed = verdicts[names[0]], _listed(names)
         hint = verdict.text.removeprefix(verdict.context)
-        first = said.setdefault(hint, listed)
-        reference = "the same as for {}.".format(first if first.startswith('"') else f'"{first}"')
-        is_repeated = first != listed and len(reference) < len(hint)
+        before = said.setdefault(hint, listed)
+        reference = "the same as for {}.".format(before if before.startswith('"') else f'"{before}"')
+        is_repeated = before != listed and len(reference) < len(hint)
         text = f"{verdict.state}: {verdict.context}{reference}" if is_repeated else str(verdict)
         lines.append(f"{listed}: {text}")
     hints = tuple(hint for verdict in verdicts.values() for hint in verdict.hints)
     text = "\n".join([f"{count} of {len(verdicts)} parts {'is' if count == 1 else 'are'} right.", *lines])
-    return Verdict(WRONG, text, share, picture, hints=hints)
+    return Verdict(WRONG, text, share, hints=hints)
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -4,22 +4,10 @@ import re
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from contextvars import ContextVar
 
 from distlab.simulate.errors import ProgramError, SimulationError
 
 _NEVER_AWAITED = r"coroutine '(.+)' was never awaited"
-_left_to_caller = ContextVar("left_to_caller", default=False)
-
-
-@contextmanager
-def left_to_caller() -> Iterator[None]:
-    """Let `named` do nothing in this block, whose caller sees Python's warnings, as the labs' checks do."""
-    before = _left_to_caller.set(True)
-    try:
-        yield
-    finally:
-        _left_to_caller.reset(before)
 
 
 @contextmanager
@@ -28,9 +16,6 @@ def named() -> Iterator[None]:
 
     It takes the place of the SimulationError to which this led, such as a deadlock. Other warnings pass.
     """
-    if _left_to_caller.get():
-        yield
-        return
     failure: SimulationError | None = None
     with warnings.catch_warnings(record=True) as caught:
         warnings.filterwarnings("always", _NEVER_AWAITED, RuntimeWarning)

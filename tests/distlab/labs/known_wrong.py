@@ -1,29 +1,23 @@
-"""Known answers to exercises: right ones, and wrong ones with their hints."""
+"""Known answers to exercises: right ones, and wrong ones with words of their hints."""
 
 import os
 from collections import defaultdict
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import Any, NamedTuple
 
-from course_tools import lab_cells, lab_sources
-from distlab.labs import NOT_DONE, RIGHT, WRONG, Hint, Lab, OwnAnswer, Verdict
+import pytest
 
-LABS = Path(__file__).parents[3] / "labs"
+from distlab.labs import NOT_DONE, RIGHT, WRONG, Lab, OwnAnswer, Verdict
+
 SEEDS = (0, 12345, *(range(1, 12) if os.environ.get("ALL_SEEDS") else (7,)))
 """0 is the check's seed; the others are as secret as those of grading. ALL_SEEDS=1 in the environment adds more."""
 
 
 class WrongAnswer(NamedTuple):
-    """A wrong answer: its names and values, what its verdict must hold, the share of the points that it earns.
-
-    hints: the ids of all hints in the verdict, in order, if there are any.  words: parts of its text, which are for
-    errors of the student's own code.
-    """
+    """A wrong answer: its names and values, what its verdict's text must hold, the share of the points it earns."""
 
     title: str
     namespace: Mapping[str, Any]
-    hints: tuple[Hint, ...]
     words: tuple[str, ...]
     share: float
 
@@ -35,20 +29,18 @@ class LabAnswers:
         self.wrong_answers: dict[str, list[WrongAnswer]] = defaultdict(list)
         self.right_answers: dict[str, list[tuple[str, Mapping[str, Any]]]] = defaultdict(list)
 
-    def wrong(self, exercise: str, *hints: Hint | str, share: float = 0.0) -> Callable[[Callable], Callable]:
-        """The decorated function is a wrong answer with these hints: ids, or words of the text."""
+    def wrong(self, exercise: str, *words: str, share: float = 0.0) -> Callable[[Callable], Callable]:
+        """The decorated function is a wrong answer; its hint has these words."""
 
         def add(function: Callable) -> Callable:
-            self.wrong_value(exercise, function.__name__, function, *hints, share=share)
+            self.wrong_value(exercise, function.__name__, function, *words, share=share)
             return function
 
         return add
 
-    def wrong_value(self, exercise: str, title: str, value: object, *hints: Hint | str, share: float = 0.0) -> None:
+    def wrong_value(self, exercise: str, title: str, value: object, *words: str, share: float = 0.0) -> None:
         """The same for any value."""
-        ids = tuple(hint for hint in hints if isinstance(hint, Hint))
-        words = tuple(hint for hint in hints if isinstance(hint, str))
-        self.wrong_answers[exercise].append(WrongAnswer(title, {exercise: value}, ids, words, share))
+        self.wrong_answers[exercise].append(WrongAnswer(title, {exercise: value}, words, share))
 
     def right(self, exercise: str) -> Callable[[Callable], Callable]:
         """The decorated function is a right answer."""
@@ -64,15 +56,6 @@ class LabAnswers:
         return [(exercise, answer) for exercise, group in self.wrong_answers.items() for answer in group]
 
 
-def written_solution(number: str, exercise: str) -> Any:
-    """The value under the exercise's name in the lab's own solution; the cell must need no other cell."""
-    [source] = lab_sources.chosen(LABS, number)
-    cells = dict(lab_cells.answer_cells(lab_sources.solved(lab_sources.convert(source)).cells))
-    namespace: dict[str, Any] = {}
-    exec(cells[exercise].source, namespace)
-    return namespace[exercise]
-
-
 def verdict_on(lab: Lab, exercise: str, namespace: Mapping[str, Any], seed: int = 0) -> Verdict:
     """What the judge says of names and values."""
     seconds = 120.0 if lab.tensorflow else 10.0  # on a loaded machine TensorFlow takes its time
@@ -80,11 +63,9 @@ def verdict_on(lab: Lab, exercise: str, namespace: Mapping[str, Any], seed: int 
 
 
 def assert_wrong(verdict: Verdict, wrong: WrongAnswer) -> None:
-    """The answer is rejected with its hints and its share of the points."""
-    assert (verdict.state, verdict.fault) == (WRONG, None), verdict
+    """The answer is rejected with its hint and its share of the points."""
+    assert_wrong_state(verdict)
     assert abs(verdict.share - wrong.share) < 1e-9, (wrong.title, verdict)
-    if wrong.hints:
-        assert verdict.hints == wrong.hints, (wrong.title, verdict)
     for words in wrong.words:
         assert words in verdict.text, (wrong.title, verdict)
 
@@ -97,6 +78,17 @@ def assert_wrong_state(verdict: Verdict) -> None:
 def assert_right(verdict: Verdict) -> None:
     """The answer gets all points."""
     assert (verdict.state, verdict.share) == (RIGHT, 1), verdict
+
+
+def right_answers(lab: Lab, *answers: tuple[str, object]) -> Callable[..., None]:
+    """A test: each of these answers, after the name of its exercise, gets all points with every seed."""
+
+    @pytest.mark.parametrize(("name", "answer"), answers)
+    def test(name: str, answer: object) -> None:
+        for seed in SEEDS:
+            assert_right(verdict_on(lab, name, {name: answer}, seed))
+
+    return test
 
 
 def assert_not_done(lab: Lab, exercise: str, namespace: Mapping[str, Any]) -> None:

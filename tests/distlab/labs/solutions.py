@@ -4,7 +4,7 @@ import functools
 from typing import Any
 
 from course_tools import lab_sources
-from tests.distlab.labs.known_wrong import LABS
+from distlab.labs import registry
 
 
 @functools.cache
@@ -32,8 +32,23 @@ def solution_with(number: str, exercise: str, *changes: tuple[str, str], **known
     return {name: value for name, value in names.items() if name not in ("__name__", "__builtins__", *known)}
 
 
+def edited(text: str, changes: str) -> str:
+    """A text with other words: "before → after <> before → after", with ⏎ for the end of a line.
+
+    "without words" leaves out the lines in which these words are.
+    """
+    for change in changes.replace("⏎", "\n").split(" <> "):
+        if change.startswith("without "):
+            text = "".join(line for line in text.splitlines(keepends=True) if change[8:] not in line)
+            continue
+        before, after = change.split(" →")
+        assert before in text, (before, text)
+        text = text.replace(before, after.removeprefix(" "))
+    return text
+
+
 def _cells(number: str, solved: bool) -> dict[str, str]:
-    [source] = lab_sources.chosen(LABS, number)
+    [source] = lab_sources.chosen(registry.LABS, number)
     notebook = lab_sources.convert(source)
     cells: dict[str, str] = {}
     for place, cell in enumerate((lab_sources.solved(notebook) if solved else lab_sources.student(notebook)).cells):

@@ -5,8 +5,9 @@ import asyncio
 import numpy as np
 import pytest
 
-from distlab.labs import NOT_DONE, WRONG, Answer, Exercise, OwnAnswer, Raised, Verdict, right, wrong
-from distlab.simulate import ProgramError, RankFailedError, World
+from distlab.labs import NOT_DONE, WRONG, Answer, Exercise, OwnAnswer, Raised, Verdict, right
+from distlab.simulate import ProgramError, Rank, RankFailedError, World
+from tests.distlab.labs import sample_lab
 
 
 class EqualsEverything:
@@ -34,15 +35,7 @@ class LyingArray(np.ndarray):
         return 42.0
 
 
-def judge_mean(answer: Answer, generator: np.random.Generator) -> Verdict:
-    values = generator.normal(size=7)
-    given = answer.call("mean", values)
-    if not isinstance(given, float):
-        return wrong("mean gives a number")
-    return right() if np.isclose(given, values.mean()) else wrong("it is not the mean")
-
-
-MEAN = Exercise("mean", 2, judge_mean)
+MEAN = sample_lab.lab()["mean"]
 
 
 def verdict(mean: object, seconds: float = 5.0) -> Verdict:
@@ -73,21 +66,15 @@ def test_an_exception_is_named_with_its_line_in_the_cell(error: str, way: str) -
         OwnAnswer(namespace).run("program", World(2))
 
 
-def test_all_coroutines_that_nobody_awaits_are_named() -> None:
-    async def first() -> None: ...
-
-    async def second() -> None: ...
-
-    async def program(rank: object) -> int:
-        first()
-        second()
-        return 1
+def test_a_forgotten_await_is_named() -> None:
+    async def program(rank: Rank) -> None:
+        rank.compute(1.0)
 
     def judge(answer: Answer, generator: np.random.Generator) -> Verdict:
         return right(str(answer.run("program", World(1)).results))
 
     text = Exercise("program", 1, judge).verdict(OwnAnswer({"program": program})).text
-    assert "`first(…)` and `second(…)` are called without `await`, and do nothing" in text
+    assert "calls rank.compute(…) without awaiting it: write `await rank.compute(…)`" in text
 
 
 @pytest.mark.slow

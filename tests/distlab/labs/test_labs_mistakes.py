@@ -15,7 +15,6 @@ from syrupy.types import SnapshotIndex
 
 from distlab.labs import Exercise, Verdict, registry
 from distlab.labs.by_programs import ByPrograms, Mistake
-from distlab.labs.number_judge import NumberHint
 from tests.distlab.labs.known_wrong import SEEDS, assert_not_done, assert_right, assert_wrong_state, verdict_on
 from tests.distlab.labs.solutions import namespace_of
 
@@ -47,8 +46,7 @@ def test_each_mistake_s_own_program_gets_its_own_hint(number: str, name: str) ->
         own = list(mistake.hint.values()) if isinstance(mistake.hint, Mapping) else [mistake.hint]
         for said in (verdict(number, name, place, seed) for seed in SEEDS):
             assert_wrong_state(said)
-            hints = [hint for hint in said.hints if hint is not NumberHint.FOLLOWS]
-            others += [] if hints and all(hint in own for hint in hints) else [(place, own, said.text)]
+            others += [] if said.hints and all(hint in own for hint in said.hints) else [(place, own, said.text)]
     assert not others, "\n\n".join(map(str, others))
 
 
