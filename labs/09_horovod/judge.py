@@ -4,6 +4,7 @@ The puzzle is judged by known-wrong layouts; what the functions do on the ranks 
 """
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -26,13 +27,9 @@ from lab_09.observe import (
     Weights,
 )
 
-from distlab.labs import Answer, Exercise, Lab, Verdict, not_done, parts, right, wrong
-from distlab.labs.answer_errors import AnswerError, NotDone
-from distlab.labs.by_programs import ByPrograms, Mistake
+from distlab.labs import Answer, Exercise, Lab, Verdict, not_done, parts, puzzles, right, wrong
 from distlab.labs.plain_data import Array, Plain, as_record
-from distlab.labs.puzzle_layout import layout_of
 from distlab.labs.reference_mlp import cross_entropy, logits, softmax, trained
-from distlab.labs.verdict import Advice
 
 # The puzzle ----------------------------------------------------------------------------------------------------------
 
@@ -66,13 +63,9 @@ PROGRAM = [
 ]
 
 
-def places(answer: Answer, case: tuple[()]) -> dict[str, list[str]]:
+def places(answer: Answer) -> dict[str, list[str]]:
     """By step: the card that does not belong to it, or which lines come after its card, as far as they matter."""
-    layout = layout_of(answer.value("program"), LINES, CARDS, [GUARD])
-    if not isinstance(layout, list):
-        raise AnswerError(Advice.of(layout).text)
-    if not any(name in CARDS for name in layout):
-        raise NotDone("no card has been placed")
+    layout = puzzles.placed(answer, LINES, CARDS, [GUARD])
 
     def after(card: str, *names: str, instead: str = "") -> list[str]:
         if instead in layout or card not in layout:
@@ -108,22 +101,7 @@ def of_guard(case: Any, seen: list[str]) -> str:
     return f"it guards {seen[0]!r}. Which line must not be run by all?{waits}"
 
 
-def without(*cards: str) -> list[str]:
-    """The right program without these cards."""
-    return [name for name in PROGRAM if name not in cards]
-
-
-def put(card: str, before: str) -> list[str]:
-    """The right program with the card in another place."""
-    layout = without(card)
-    return [*layout[: layout.index(before)], card, *layout[layout.index(before) :]]
-
-
-def instead(card: str, replacement: str) -> list[str]:
-    """The right program with another card in the place of this one."""
-    return [replacement if name == card else name for name in PROGRAM]
-
-
+without, put, instead = (partial(change, PROGRAM) for change in (puzzles.without, puzzles.put, puzzles.instead))
 EARLY_PIN = "at this point the process does not know its local rank yet."
 LATE_PIN = "TensorFlow has taken its devices by then, and refuses: what in the program uses them first?"
 PIN_BY_RANK = "rank 4 is the first process of the second host of four GPUs. Is there a gpus[4]?"
@@ -178,20 +156,12 @@ LAYOUTS: list[tuple[dict[str, Any], list[str]]] = [
     ({STEPS_PER_EPOCH: "there is no `steps` here yet: which line reads it?"}, [*FIRST, *without(*FIRST)]),
     ({STEPS_PER_EPOCH: "the loop already read `steps` when it began."}, put("steps by size", "loss")),
 ]
-PUZZLE = ByPrograms(
-    PROGRAM,
-    lambda generator: [()],
-    variable="program",
-    observe=places,
-    said=lambda case: "",
-    parts=STEPS,
-    otherwise={
-        **dict.fromkeys(STEPS, "which lines must come before this card, and which after it?"),
-        INITIALISE: of_init,
-        CHECKPOINT: of_guard,
-    },
-    mistakes=[Mistake(*row) for row in LAYOUTS],
-)
+OTHER_PLACES = {
+    **dict.fromkeys(STEPS, "which lines must come before this card, and which after it?"),
+    INITIALISE: of_init,
+    CHECKPOINT: of_guard,
+}
+PUZZLE = puzzles.puzzle_judge(PROGRAM, places, STEPS, OTHER_PLACES, LAYOUTS)
 
 # What holds for every function ---------------------------------------------------------------------------------------
 
