@@ -3,7 +3,8 @@
 The puzzle is judged by known-wrong layouts; what the functions do on the ranks is observed, and compared with NumPy.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -17,8 +18,6 @@ from lab_09.observe import (
     SIZE,
     Begun,
     Fed,
-    GaveNothing,
-    Observation,
     Optimized,
     Saved,
     Started,
@@ -26,11 +25,9 @@ from lab_09.observe import (
     Weights,
 )
 
-from distlab.labs import Answer, Exercise, Lab, Verdict, not_done, parts, right, wrong
-from distlab.labs.answer_errors import NotDone
-from distlab.labs.by_programs import ByPrograms, Mistake
+from distlab.labs import Answer, Exercise, Lab, Verdict, not_done, parts, puzzles, right, wrong
+from distlab.labs.observed_ranks import GaveNothing, Observation
 from distlab.labs.plain_data import Array, Plain, as_record
-from distlab.labs.puzzle_layout import layout_of
 from distlab.labs.reference_mlp import cross_entropy, logits, softmax, trained
 
 # The puzzle ----------------------------------------------------------------------------------------------------------
@@ -65,11 +62,9 @@ PROGRAM = [
 ]
 
 
-def places(answer: Answer, case: tuple[()]) -> dict[str, list[str]]:
+def places(answer: Answer) -> dict[str, list[str]]:
     """By step: the card that does not belong to it, or which lines come after its card, as far as they matter."""
-    layout = layout_of(answer.value("program"), LINES, CARDS, [GUARD])
-    if not any(name in CARDS for name in layout):
-        raise NotDone("no card has been placed")
+    layout = puzzles.placed(answer, LINES, CARDS, [GUARD])
 
     def after(card: str, *names: str, instead: str = "") -> list[str]:
         if instead in layout or card not in layout:
@@ -105,22 +100,7 @@ def of_guard(case: Any, seen: list[str]) -> str:
     return f"it guards {seen[0]!r}. Which line must not be run by all?{waits}"
 
 
-def without(*cards: str) -> list[str]:
-    """The right program without these cards."""
-    return [name for name in PROGRAM if name not in cards]
-
-
-def put(card: str, before: str) -> list[str]:
-    """The right program with the card in another place."""
-    layout = without(card)
-    return [*layout[: layout.index(before)], card, *layout[layout.index(before) :]]
-
-
-def instead(card: str, replacement: str) -> list[str]:
-    """The right program with another card in the place of this one."""
-    return [replacement if name == card else name for name in PROGRAM]
-
-
+without, put, instead = (partial(change, PROGRAM) for change in (puzzles.without, puzzles.put, puzzles.instead))
 EARLY_PIN = "at this point the process does not know its local rank yet."
 LATE_PIN = "TensorFlow has taken its devices by then, and refuses: what in the program uses them first?"
 PIN_BY_RANK = "rank 4 is the first process of the second host of four GPUs. Is there a gpus[4]?"
@@ -175,20 +155,12 @@ LAYOUTS: list[tuple[dict[str, Any], list[str]]] = [
     ({STEPS_PER_EPOCH: "there is no `steps` here yet: which line reads it?"}, [*FIRST, *without(*FIRST)]),
     ({STEPS_PER_EPOCH: "the loop already read `steps` when it began."}, put("steps by size", "loss")),
 ]
-PUZZLE = ByPrograms(
-    PROGRAM,
-    lambda generator: [()],
-    variable="program",
-    observe=places,
-    said=lambda case: "",
-    parts=STEPS,
-    otherwise={
-        **dict.fromkeys(STEPS, "which lines must come before this card, and which after it?"),
-        INITIALISE: of_init,
-        CHECKPOINT: of_guard,
-    },
-    mistakes=[Mistake(*row) for row in LAYOUTS],
-)
+OTHER_PLACES = {
+    **dict.fromkeys(STEPS, "which lines must come before this card, and which after it?"),
+    INITIALISE: of_init,
+    CHECKPOINT: of_guard,
+}
+PUZZLE = puzzles.puzzle_judge(PROGRAM, places, STEPS, OTHER_PLACES, LAYOUTS)
 
 # What holds for every function ---------------------------------------------------------------------------------------
 
@@ -199,22 +171,29 @@ def observations_of(observed: Plain) -> dict[object, Observation]:
     return {name: as_record(fields, Observation) for name, fields in observed.items()}
 
 
-def judged(seen: Observation, judge: Callable[[Observation], Verdict]) -> Verdict:
-    """The verdict of `judge`, unless the function is not written or raised something."""
+Check = Callable[[Observation], str | None]
+"""The hint on what was seen, None where all is right."""
+
+
+def judged(seen: Observation, check: Check) -> Verdict:
+    """The verdict by a check, unless the function is not written or raised something."""
     if not seen.is_written:
         return not_done("the function is still empty")
     error = seen.cause
     if error is None:
-        return judge(seen)
+        return hinted(check(seen))
     if error.kind in (GaveNothing.__name__, NotImplementedError.__name__):
         return not_done("the function gives nothing")
     if error.kind == "Stalled":
         return wrong(f"it hangs: {error.message}. Who makes this call, and who does not?")
-    if error.kind == "TimeoutError":
-        return wrong("it did not end in time and was stopped.")
     if error.kind == "SystemExit":
         return wrong(f"rank {error.rank} ends the program. Which ranks must find a checkpoint?")
     return wrong(f"rank {error.rank} raises {error}")
+
+
+def hinted(hint: str | None) -> Verdict:
+    """Wrong with a hint, right without."""
+    return right() if hint is None else wrong(hint)
 
 
 # Begin, and pin the device -------------------------------------------------------------------------------------------
@@ -223,79 +202,71 @@ def judged(seen: Observation, judge: Callable[[Observation], Verdict]) -> Verdic
 def judge_start(answer: Answer, generator: np.random.Generator) -> Verdict:
     """Half of the points for each step: on two hosts with GPUs, with one GPU for each rank to see, and without."""
     observations = observations_of(answer.inside(observe.start))
-    with_gpus, by_node = observations["with GPUs"], observations["by node"]
-    without = observations["without GPUs"]
+    with_gpus = observations["with GPUs"]
     if not with_gpus.is_written:
         return not_done("`start` does nothing")
-    by_step = {INITIALISE: initialised(with_gpus), PIN: pinned(with_gpus)}
-    if by_step[PIN].is_right and not by_node.cause:
-        gpus = [rank.gpus for rank in by_node.records(Started)]
-        if gpus != [[0], [0], [1], [1]]:
-            taken = [own[0] if own else None for own in gpus]
-            by_step[PIN] = wrong(
-                f"with 4 ranks that are dealt out to 2 hosts one by one, the ranks take the GPUs {taken}: two ranks of "
-                "a host the same one. Which number counts the ranks of a host?"
-            )
-    one_each = observations["one each"]
-    if by_step[PIN].is_right and (one_each.cause or any(rank.gpus != [0] for rank in one_each.records(Started))):
-        by_step[PIN] = wrong(
-            "with --gpus-per-task=1 a rank sees one GPU, its own, and does not take it. How long is the list then?"
-        )
-    if by_step[PIN].is_right and without.cause:
-        by_step[PIN] = wrong(f"where there is no GPU at all, it raises {without.cause}")
-    return parts(by_step)
+    pin = pinned(with_gpus) or pinned_elsewhere(
+        *(observations[name] for name in ("by node", "one each", "without GPUs"))
+    )
+    return parts({INITIALISE: hinted(initialised(with_gpus)), PIN: hinted(pin)})
 
 
-def initialised(seen: Observation) -> Verdict:
+def initialised(seen: Observation) -> str | None:
     """Step 1."""
     if seen.cause:
-        return (
-            wrong("something is asked of hvd before the processes have met.")
-            if "not been initialized" in seen.cause.message
-            else right()
-        )
+        is_early = "not been initialized" in seen.cause.message
+        return "something is asked of hvd before the processes have met." if is_early else None
     is_initialised = all(rank.is_initialised for rank in seen.records(Started))
-    return right() if is_initialised else wrong("afterwards hvd does not know that it has begun.")
+    return None if is_initialised else "afterwards hvd does not know that it has begun."
 
 
-def pinned(seen: Observation) -> Verdict:
+def pinned(seen: Observation) -> str | None:
     """Step 2, on hosts with as many GPUs as ranks."""
     if error := seen.cause:
         if "not been initialized" in error.message:
-            return wrong("the number that chooses the GPU is not known yet.")
+            return "the number that chooses the GPU is not known yet."
         if error.kind == "IndexError":
-            rank = seen.errors[0].rank
-            return wrong(
-                f"rank {rank} asks for a GPU that its host does not have: {SIZE} ranks, {PER_HOST} GPUs on each "
+            return (
+                f"rank {error.rank} asks for a GPU that its host does not have: {SIZE} ranks, {PER_HOST} GPUs on each "
                 f"of {HOSTS} hosts."
             )
-        return wrong(f"rank {error.rank} raises {error}")
+        return f"rank {error.rank} raises {error}"
     ranks = seen.records(Started)
     gpus = [rank.gpus for rank in ranks]
     for number, started in enumerate(ranks):
         if -1 in started.gpus:
-            return wrong(f"rank {number} takes a device that is no GPU. Which kind of device is the list made of?")
+            return f"rank {number} takes a device that is no GPU. Which kind of device is the list made of?"
         if started.hides_cpu:
-            return wrong(
+            return (
                 f"rank {number} names its GPU without saying that it speaks of GPUs: then every other device is "
                 "hidden, the CPU too."
             )
     if gpus == [[number % PER_HOST] for number in range(SIZE)]:
-        return right()
-    undecided = [number for number, rank in enumerate(ranks) if not rank.has_chosen]
-    if len(undecided) == SIZE:
-        return wrong("every rank still sees all GPUs of its host.")
-    if undecided:
-        return wrong(f"rank {undecided[0]} has not said which GPU it needs, and sees all of them.")
+        return None
+    if not any(rank.has_chosen for rank in ranks):
+        return "every rank still sees all GPUs of its host."
     if any(len(own) > 1 for own in gpus):
-        return wrong("a rank says that it needs several GPUs. One process, one device.")
-    if [] in gpus:
-        return wrong(f"rank {gpus.index([])} hides every GPU, its own too.")
+        return "a rank says that it needs several GPUs. One process, one device."
     if all(own == gpus[0] for own in gpus):
-        return wrong("all ranks of a host take the same GPU.")
-    return wrong(
-        f"the ranks, {PER_HOST} on each host, take the GPUs {[own[0] for own in gpus]}. Which number is the host's?"
-    )
+        return "all ranks of a host take the same GPU."
+    return f"the ranks, {PER_HOST} on each host, take the GPUs {taken(gpus)}. Which number is the host's?"
+
+
+def taken(gpus: list[list[int]]) -> list[int | None]:
+    """The GPU of each rank, None where it takes none."""
+    return [own[0] if own else None for own in gpus]
+
+
+def pinned_elsewhere(by_node: Observation, one_each: Observation, without_gpus: Observation) -> str | None:
+    """Step 2, where ranks are dealt out to hosts one by one, where each sees its own GPU only, and without GPUs."""
+    if not by_node.cause and (gpus := [rank.gpus for rank in by_node.records(Started)]) != [[0], [0], [1], [1]]:
+        return (
+            f"with 4 ranks that are dealt out to 2 hosts one by one, the ranks take the GPUs {taken(gpus)}: two ranks "
+            "of a host the same one. Which number counts the ranks of a host?"
+        )
+    if one_each.cause or any(rank.gpus != [0] for rank in one_each.records(Started)):
+        return "with --gpus-per-task=1 a rank sees one GPU, its own, and does not take it. How long is the list then?"
+    return f"where there is no GPU at all, it raises {without_gpus.cause}" if without_gpus.cause else None
 
 
 # Feed the ranks ------------------------------------------------------------------------------------------------------
@@ -308,80 +279,64 @@ def judge_feeding(answer: Answer, generator: np.random.Generator) -> Verdict:
     options = {"dataset": "digits", "images": images, "batch": batch, "seed": int(generator.integers(1, 1000))}
     options |= {"learning_rate": 0.02, "folder": None, "resume": False, "epochs": 2}
     observations = observations_of(answer.inside(observe.feeding, options, steps))
-    counted = judged(observations["steps"], lambda seen: verdict_on_steps(seen, images, batch))
+    counted = judged(observations["steps"], lambda seen: counts_steps(seen, images, batch))
     if counted.is_right:
         one_short = SIZE * batch * steps - 1
-        counted = judged(observations["steps of one image less"], lambda seen: verdict_on_steps(seen, one_short, batch))
-    return parts(
-        {
-            SHARD: judged(observations["batches"], lambda seen: sharded(seen, batch, steps, images)),
-            STEPS_PER_EPOCH: counted,
-        }
-    )
+        counted = judged(observations["steps of one image less"], lambda seen: counts_steps(seen, one_short, batch))
+    shared = judged(observations["batches"], lambda seen: sharded(seen, batch, steps, images))
+    return parts({SHARD: shared, STEPS_PER_EPOCH: counted})
 
 
-def sharded(seen: Observation, batch: int, steps: int, images: int) -> Verdict:
+def sharded(seen: Observation, batch: int, steps: int, images: int) -> str | None:
     """Step 7, in two epochs of so many steps."""
     ranks = [rank.samples for rank in seen.records(Fed)]
     sizes = {len(samples) for rank in ranks for epoch in rank for samples in epoch}
     if not sizes:
-        return wrong(
-            "no rank gets a batch: its samples do not fill one. How many images does the batch of one rank have?"
-        )
-    if sizes == {batch * SIZE}:
-        return wrong(f"each rank gets {batch * SIZE} images in a step. options.batch is the batch of one rank.")
-    if sizes and max(sizes) < batch:
-        return wrong(f"a rank gets {max(sizes)} images in a step: options.batch, {batch}, is its own and not divided.")
+        return "no rank gets a batch: its samples do not fill one. How many images does the batch of one rank have?"
+    if max(sizes) < batch:
+        return f"a rank gets {max(sizes)} images in a step: options.batch, {batch}, is its own and not divided."
     if sizes != {batch}:
-        return wrong(f"the batches of a rank have {sorted(sizes)} images, and {batch} are needed in each.")
+        return f"the batches of a rank have {sorted(sizes)} images, and {batch} are needed in each."
     if short := [number for number, rank in enumerate(ranks) if any(len(epoch) < steps for epoch in rank)]:
-        return wrong(f"rank {short[0]} runs out of batches before the epoch is over: the others would wait for it.")
+        return f"rank {short[0]} runs out of batches before the epoch is over: the others would wait for it."
     orders = [[np.ravel(epoch).tolist() for epoch in rank] for rank in ranks]
     first = [epochs[0] for epochs in orders]
     if all(order == first[0] for order in first):
-        return wrong("all ranks get the same samples.")
+        return "all ranks get the same samples."
     if any(first[rank] == first[peer] for rank in range(SIZE) for peer in range(rank)):
-        return wrong("the ranks of one host get different samples, but each host gets the same ones as the other.")
+        return "the ranks of one host get different samples, but each host gets the same ones as the other."
     together = [sample for order in first for sample in order]
     if repeated := len(together) - len(set(together)):
-        return wrong(
+        return (
             f"{repeated} samples of an epoch go to more than one rank. From how many different orders do the "
             "ranks take?"
         )
     if any(epochs[0] == epochs[1] for epochs in orders):
-        return wrong("every epoch has the same order; the serial program shuffles each epoch.")
-    numbers = [sample for epochs in orders for epoch in epochs for sample in epoch]
-    if max(numbers) >= images:
-        return wrong(
-            f"sample {max(numbers)} comes, and an epoch has only the samples 0 to {images - 1}: options.images of them."
-        )
-    if not all(rank.images_fit for rank in seen.records(Fed)):
-        return wrong("the images are not those of the samples: what has been put in another order, and what not?")
-    if not all(rank.labels_fit for rank in seen.records(Fed)):
-        return wrong("the labels are not those of the samples: what has been put in another order, and what not?")
-    return right()
+        return "every epoch has the same order; the serial program shuffles each epoch."
+    if (largest := max(sample for epochs in orders for epoch in epochs for sample in epoch)) >= images:
+        return f"sample {largest} comes, and an epoch has only the samples 0 to {images - 1}: options.images of them."
+    if misfits := sorted(name for rank in seen.records(Fed) for name in rank.misfits):
+        return f"the {misfits[0]} are not those of the samples: what has been put in another order, and what not?"
+    return None
 
 
-def verdict_on_steps(seen: Observation, images: int, batch: int) -> Verdict:
+def counts_steps(seen: Observation, images: int, batch: int) -> str | None:
     """Step 8."""
     job = f"{images} images, {batch} for each of {SIZE} ranks"
     steps = seen.values[0]
     if len(set(map(str, seen.values))) > 1:
-        return wrong(f"the ranks do not agree: {seen.values}. A rank that makes one step more waits for the others.")
-    if not isinstance(steps, int):
-        return wrong(f"{steps!r} for {job}: it counts steps, so it is a whole number.")
-    if steps == images // (batch * SIZE) and type(steps) is int:
-        return right()
+        return f"the ranks do not agree: {seen.values}. A rank that makes one step more waits for the others."
+    if type(steps) is not int:
+        return f"{steps!r} for {job}: it counts steps, so it is a whole number."
+    if steps == images // (batch * SIZE):
+        return None
     usual = {
-        images // batch: f"{steps} for {job}: so the ranks together go through the data several times.",
-        images // (batch * PER_HOST): f"{steps} for {job}: that would be right if there were one host.",
-        -(
-            -images // (batch * SIZE)
-        ): f"{steps} for {job}: the last step is not filled, and the serial program leaves such a step out.",
-        images // batch * SIZE: f"{steps} for {job}: more ranks, and more steps?",
-        images // SIZE: f"{steps} for {job}: that is how many images a rank has, not how many steps.",
+        images // batch: "so the ranks together go through the data several times.",
+        images // (batch * PER_HOST): "that would be right if there were one host.",
+        -(-images // (batch * SIZE)): "the last step is not filled, and the serial program leaves such a step out.",
+        images // batch * SIZE: "more ranks, and more steps?",
     }
-    return wrong(usual.get(steps, f"{steps} for {job}: how many images does one step of all ranks take?"))
+    return f"{steps} for {job}: {usual.get(steps, 'how many images does one step of all ranks take?')}"
 
 
 # Train alike ---------------------------------------------------------------------------------------------------------
@@ -403,67 +358,66 @@ def judge_training(answer: Answer, generator: np.random.Generator) -> Verdict:
     batches = [(generator.random((5, 28, 28)).astype(np.float32), generator.integers(0, 10, 5)) for _ in range(SIZE)]
     rate = float(generator.integers(2, 9)) / 100
     observations = observations_of(answer.inside(observe.training, weights, saved, batches, rate))
-    begin = judged(observations["begin"], lambda seen: begun(seen, weights))
-    if begin.is_right:
-        begin = judged(observations["resumed"], lambda seen: resumed(seen, weights, saved))
-        if begin.is_right:
-            begin = judged(observations["not resumed"], lambda seen: not_resumed(seen, saved))
-    scale = judged(observations["optimizer"], lambda seen: scaled(seen, rate))
-    if scale.is_right:
-        scale = judged(observations["optimizer of four"], lambda seen: scaled_for_four(seen, rate))
+
+    def by_all(checks: Mapping[str, Check]) -> Verdict:
+        """Of observations that earn one share: the first that is not right."""
+        verdicts = [judged(observations[name], check) for name, check in checks.items()]
+        return next((verdict for verdict in verdicts if not verdict.is_right), right())
+
     return parts(
         {
-            SCALE: scale,
-            WRAP: judged(observations["step"], lambda seen: stepped(seen, weights[0], batches, rate)),
-            BROADCAST: begin,
-            CHECKPOINT: judged(observations["save"], verdict_on_checkpoint),
+            SCALE: by_all(
+                {
+                    "optimizer": lambda seen: scaled(seen, rate),
+                    "optimizer of four": lambda seen: scaled_for_four(seen, rate),
+                }
+            ),
+            WRAP: judged(observations["step"], lambda seen: stepped(seen.records(Stepped), weights[0], batches, rate)),
+            BROADCAST: by_all(
+                {
+                    "begin": lambda seen: begun(seen.records(Begun), weights),
+                    "resumed": lambda seen: resumed(seen.records(Begun), weights, saved),
+                    "not resumed": lambda seen: not_resumed(seen.records(Begun), saved),
+                }
+            ),
+            CHECKPOINT: judged(observations["save"], lambda seen: saves(seen.records(Saved))),
         }
     )
 
 
-def scaled(seen: Observation, own: float) -> Verdict:
+def scaled(seen: Observation, own: float) -> str | None:
     """Step 3, with that rate for one rank."""
     optimizers = seen.records(Optimized)
     rates = [optimizer.rate for optimizer in optimizers]
     if len(set(rates)) > 1:
-        return wrong(f"the ranks have different rates, {', '.join(f'{rate:.3g}' for rate in rates)}: they drift apart.")
+        return f"the ranks have different rates, {', '.join(f'{rate:.3g}' for rate in rates)}: they drift apart."
     rate = f"the rate is {rates[0]:.3g} with {own:.3g} for one rank and {SIZE} ranks"
     usual = {
         1: "it is still that of one rank.",
         PER_HOST: f"it is scaled by what one host has, and there are {HOSTS} hosts.",
         HOSTS: f"it is scaled by the number of hosts, {HOSTS}.",
         1 / SIZE: "it is divided. An average of more samples allows a longer step, not a shorter one.",
-        SIZE**2: "it is scaled twice.",
         SIZE**0.5: "the square root is another rule; the linear one is asked for.",
     }
     for factor, hint in usual.items():
         if np.isclose(rates[0], factor * own, rtol=1e-4):
-            return wrong(f"{rate}: {hint}")
+            return f"{rate}: {hint}"
     if not np.isclose(rates[0], SIZE * own, rtol=1e-4):
-        return wrong(f"{rate}. By what must it grow?")
+        return f"{rate}. By what must it grow?"
     if optimizers[0].name != "SGD" or not np.isclose(optimizers[0].momentum, MOMENTUM):
-        return wrong(
-            f"the rate is right; the serial program has SGD with momentum, this is another {optimizers[0].name}."
-        )
-    return right()
+        return f"the rate is right; the serial program has SGD with momentum, this is another {optimizers[0].name}."
+    return None
 
 
-def scaled_for_four(seen: Observation, own: float) -> Verdict:
+def scaled_for_four(seen: Observation, own: float) -> str | None:
     """Step 3, on four ranks."""
     rates = [optimizer.rate for optimizer in seen.records(Optimized)]
     if np.allclose(rates, 4 * own, rtol=1e-4):
-        return right()
-    return wrong(
-        f"with {4} ranks the rate is {rates[0]:.3g}, and {own:.3g} is that for one rank: is a number typed in?"
-    )
+        return None
+    return f"with 4 ranks the rate is {rates[0]:.3g}, and {own:.3g} is that for one rank: is a number typed in?"
 
 
-def loss_before(weights: Weights, batch: Batch) -> float:
-    """Of the network before a step."""
-    return cross_entropy(softmax(logits(list(weights), batch[0])), batch[1])
-
-
-def stepped(seen: Observation, weights: Weights, batches: Sequence[Batch], rate: float) -> Verdict:
+def stepped(ranks: Sequence[Stepped], weights: Weights, batches: Sequence[Batch], rate: float) -> str | None:
     """Step 4, from equal weights; compared with a step of NumPy's."""
 
     def after(factors: Sequence[float]) -> list[Array]:
@@ -473,122 +427,102 @@ def stepped(seen: Observation, weights: Weights, batches: Sequence[Batch], rate:
     def have(*expected: Weights) -> bool:
         return all(equal(rank.weights, of_rank) for rank, of_rank in zip(ranks, expected, strict=True))
 
-    ranks = seen.records(Stepped)
     if have(*[after([1 / SIZE] * SIZE)] * SIZE):
         return stepped_twice(ranks, weights, batches, rate)
     if have(*[weights] * SIZE):
-        return wrong("the weights are still the first ones: nothing was applied.")
+        return "the weights are still the first ones: nothing was applied."
     if have(*(after([float(rank == number) for rank in range(SIZE)]) for number in range(SIZE))):
-        is_wrapped = all(rank.tapes for rank in ranks)
-        return wrong(
+        return (
             "a tape was wrapped, but the gradients do not come from the wrapped one: when is it asked?"
-            if is_wrapped
+            if all(rank.tapes for rank in ranks)
             else "each rank has applied the gradients of its own samples. Which object is asked for them?"
         )
     if have(*[after([1.0] * SIZE)] * SIZE):
-        return wrong("the gradients are added up and not averaged: the step is too long, by the number of ranks.")
+        return "the gradients are added up and not averaged: the step is too long, by the number of ranks."
     if have(*[after([1 / SIZE**2] * SIZE)] * SIZE):
-        return wrong("the average is divided once more.")
-    return wrong(
-        "all ranks have equal weights, but not those of a step with the average of their gradients."
-        if have(*[ranks[0].weights] * SIZE)
-        else "after one step the ranks' weights differ, although they were equal before."
-    )
+        return "the average is divided once more."
+    return "after one step the weights are not those of a step with the average of all ranks' gradients."
 
 
-def stepped_twice(ranks: Sequence[Stepped], weights: Weights, batches: Sequence[Batch], rate: float) -> Verdict:
+def stepped_twice(ranks: Sequence[Stepped], weights: Weights, batches: Sequence[Batch], rate: float) -> str | None:
     """The second step, which has a momentum, and the loss."""
     taken = [(batch, 1 / SIZE / len(batch[1])) for batch in batches]
     first = trained(list(weights), [taken], rate)
-    plain_second = trained(first, [taken], rate)
-    before = [np.asarray(array, np.float64) for array in weights]
     second = [
-        after + MOMENTUM * (middle - start) for start, middle, after in zip(before, first, plain_second, strict=True)
+        after + MOMENTUM * (middle - start)
+        for start, middle, after in zip(weights, first, trained(first, [taken], rate), strict=True)
     ]
     if not all(equal(rank.second, second) for rank in ranks):
-        return wrong(
+        return (
             "the first step is right, the second is not: state.optimizer has a momentum, which goes on from "
             "step to step. Who changes the weights?"
         )
-    losses = [loss_before(weights, batch) for batch in batches]
+    losses = [cross_entropy(softmax(logits(list(weights), images)), labels) for images, labels in batches]
     for rank, own in zip(ranks, losses, strict=True):
         if rank.loss is None:
-            return wrong("the weights are right, and `step` returns no number: the loss before the step is asked for.")
+            return "the weights are right, and `step` returns no number: the loss before the step is asked for."
         if min(abs(rank.loss - own), abs(rank.loss - float(np.mean(losses)))) > 1e-3:
-            return wrong(f"the weights are right; the loss is {rank.loss:.4g}, and before the step it was {own:.4g}.")
-    return right()
+            return f"the weights are right; the loss is {rank.loss:.4g}, and before the step it was {own:.4g}."
+    return None
 
 
-def not_resumed(seen: Observation, saved: Weights) -> Verdict:
+def not_resumed(ranks: Sequence[Begun], saved: Weights) -> str | None:
     """Step 5, at a first start although there is a checkpoint."""
-    is_restored = any(equal(rank.weights, saved) for rank in seen.records(Begun))
-    return (
-        wrong("without options.resume, rank 0 has the weights of the checkpoint that lies in the folder.")
-        if is_restored
-        else right()
-    )
+    if any(equal(rank.weights, saved) for rank in ranks):
+        return "without options.resume, rank 0 has the weights of the checkpoint that lies in the folder."
+    return None
 
 
-def begun(seen: Observation, first: Sequence[Weights]) -> Verdict:
+def begun(ranks: Sequence[Begun], first: Sequence[Weights]) -> str | None:
     """Step 5, at the first start; `first` is what each rank had before."""
-    ranks = seen.records(Begun)
     if all(equal(rank.weights, own) for rank, own in zip(ranks, first, strict=True)):
-        return wrong("each rank still has its own first weights.")
+        return "each rank still has its own first weights."
     return alike(ranks, first)
 
 
-def resumed(seen: Observation, first: Sequence[Weights], saved: Weights) -> Verdict:
+def resumed(ranks: Sequence[Begun], first: Sequence[Weights], saved: Weights) -> str | None:
     """Step 5, at a restart; `saved` is what rank 0's checkpoint has."""
-    chief, *others = seen.records(Begun)
-    has_restored = equal(chief.weights, saved)
-    if has_restored and all(equal(rank.weights, own) for rank, own in zip(others, first[1:], strict=True)):
-        return wrong("after a restart rank 0 has the checkpoint, and nobody tells the others: they start again.")
-    if not has_restored:
-        return wrong("with options.resume, rank 0 does not have the weights of its checkpoint afterwards.")
+    chief, *others = ranks
+    if not equal(chief.weights, saved):
+        return "with options.resume, rank 0 does not have the weights of its checkpoint afterwards."
+    if all(equal(rank.weights, own) for rank, own in zip(others, first[1:], strict=True)):
+        return "after a restart rank 0 has the checkpoint, and nobody tells the others: they start again."
     if all(equal(rank.weights, first[0]) for rank in others):
-        return wrong(
-            "after a restart rank 0 has the checkpoint, the others its first weights. In which order was that?"
-        )
-    return alike([chief, *others], [saved, *first[1:]])
+        return "after a restart rank 0 has the checkpoint, the others its first weights. In which order was that?"
+    return alike(ranks, [saved, *first[1:]])
 
 
-def alike(ranks: Sequence[Begun], first: Sequence[Weights]) -> Verdict:
+def alike(ranks: Sequence[Begun], first: Sequence[Weights]) -> str | None:
     """Whether all ranks have the state of rank 0; `first` is what each would have alone."""
     for source in range(1, SIZE):
         if all(equal(rank.weights, first[source]) for rank in ranks):
-            return wrong(f"all have the weights of rank {source}. Which rank reads the checkpoint and writes it?")
+            return f"all have the weights of rank {source}. Which rank reads the checkpoint and writes it?"
     if not all(equal(rank.weights, first[0]) for rank in ranks):
-        return wrong("the ranks do not all have the weights of rank 0.")
+        return "the ranks do not all have the weights of rank 0."
     if not all(equal(rank.slots, ranks[0].slots) for rank in ranks):
-        return wrong("the weights are equal, the momentum is not: a step needs more than the model.")
+        return "the weights are equal, the momentum is not: a step needs more than the model."
     epochs = [rank.epochs_done for rank in ranks]
-    return (
-        wrong(f"weights and momentum are equal, but the epochs that are done are {epochs}.")
-        if len(set(epochs)) > 1
-        else right()
-    )
+    if len(set(epochs)) > 1:
+        return f"weights and momentum are equal, but the epochs that are done are {epochs}."
+    return None
 
 
-def verdict_on_checkpoint(seen: Observation) -> Verdict:
+def saves(ranks: Sequence[Saved]) -> str | None:
     """Step 6, when each rank has had another folder."""
-    ranks = seen.records(Saved)
     writers = [number for number, rank in enumerate(ranks) if rank.has_written]
-    if writers == [0]:
-        if not ranks[0].is_found:
-            return wrong(
-                "tf.train.latest_checkpoint finds nothing in the folder that rank 0 wrote to, and `begin` looks there."
-            )
-        missing = " and ".join(ranks[0].missing)
-        return (
-            wrong(f"the checkpoint lacks {missing}: a run that goes on needs all of `state`.") if missing else right()
-        )
     if not writers:
-        return wrong("nobody has written a checkpoint.")
-    if writers == list(range(SIZE)):
-        return wrong("all ranks write. In one folder they would disturb each other.")
+        return "nobody has written a checkpoint."
+    if len(writers) == SIZE:
+        return "all ranks write. In one folder they would disturb each other."
     if writers == list(range(0, SIZE, PER_HOST)):
-        return wrong(f"ranks {writers} write: one on each host.")
-    return wrong(f"the writers are {writers}. Which rank has what `begin` reads?")
+        return f"ranks {writers} write: one on each host."
+    if writers != [0]:
+        return f"the writers are {writers}. Which rank has what `begin` reads?"
+    if not ranks[0].is_found:
+        return "tf.train.latest_checkpoint finds nothing in the folder that rank 0 wrote to, and `begin` looks there."
+    if missing := " and ".join(ranks[0].missing):
+        return f"the checkpoint lacks {missing}: a run that goes on needs all of `state`."
+    return None
 
 
 def equal(weights: Weights, expected: Weights) -> bool:

@@ -6,19 +6,28 @@ Six ranks on two hosts, so that rank and local rank, size and local size differ.
 
 import argparse
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, nullcontext
-from dataclasses import asdict, dataclass, is_dataclass
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 from unittest import mock
 
 import numpy as np
 
 from distlab import data
-from distlab.labs.fake_horovod import FakeJob, hvd, run_ranks, tapes_wrapped
-from distlab.labs.plain_data import Array, Plain, Record, as_record, plain
+from distlab.labs.fake_horovod import FakeJob, hvd, tapes_wrapped
+from distlab.labs.observed_ranks import (
+    GaveNothing,
+    Observation,
+    eagerly,
+    fake_hvd_in,
+    missing_in,
+    observed,
+    rank_here,
+)
+from distlab.labs.plain_data import Array, Plain, plain
 from distlab.labs.student_programs import Function, written
 
 SIZE, PER_HOST = 6, 3
@@ -26,51 +35,6 @@ HOSTS = SIZE // PER_HOST
 MOMENTUM = 0.9
 
 Weights = Sequence[Array]
-
-
-class GaveNothing(Exception):
-    """A function that must return something returned None: it is not written yet."""
-
-
-class RankError(NamedTuple):
-    """An error on a rank: its class and its message."""
-
-    rank: int
-    kind: str
-    message: str
-
-    def __str__(self) -> str:
-        lines = [line.strip() for line in self.message.splitlines() if line.strip()]
-        return f"{self.kind}: {lines[0][:200] if lines else 'without a message'}"
-
-
-@dataclass(frozen=True)
-class Observation:
-    """What a function did when every rank called it: by rank, its value, and "" or the class and message of its error.
-
-    values: the fields of one of the classes below, by name, or what the function returned.
-    """
-
-    is_written: bool
-    values: list[Plain]
-    kinds: list[str]
-    messages: list[str]
-
-    @property
-    def errors(self) -> list[RankError]:
-        """Those that were raised, by rank."""
-        messages = enumerate(zip(self.kinds, self.messages, strict=True))
-        return [RankError(rank, kind, message) for rank, (kind, message) in messages if kind]
-
-    @property
-    def cause(self) -> RankError | None:
-        """The error that explains the others: one of a rank that waits only if no other rank failed."""
-        order = {"Abandoned": 3, "TimeoutError": 2, "Stalled": 1}
-        return min(self.errors, key=lambda error: order.get(error.kind, 0), default=None)
-
-    def records(self, kind: type[Record]) -> list[Record]:
-        """The values, by rank, when no rank failed."""
-        return [as_record(value, kind) for value in self.values]
 
 
 @dataclass(frozen=True)
@@ -88,11 +52,10 @@ class Started:
 
 @dataclass(frozen=True)
 class Fed:
-    """The numbers of the samples that `batches` gave to a rank: [epoch][step][sample]; whether the rest fits them."""
+    """The numbers of the samples that `batches` gave to a rank: [epoch][step][sample]; what does not fit them."""
 
     samples: list[list[list[int]]]
-    images_fit: bool
-    labels_fit: bool
+    misfits: list[str]
 
 
 @dataclass(frozen=True)
@@ -152,15 +115,17 @@ def start(namespace: Mapping[str, Any]) -> dict[str, Plain]:
         def choose(visible: Any, device_type: str | None = None) -> None:
             visible = list(visible) if isinstance(visible, (list, tuple)) and visible not in devices else [visible]
             if device_type is None and processor not in visible:
-                without_type.add(_rank())
+                without_type.add(rank_here())
             if device_type in (None, "GPU"):
                 others = [device for device in visible if device not in devices]
                 gpus = [devices.index(device) for device in visible if device in devices]
-                chosen[_rank()] = gpus + ([-1] if others and device_type == "GPU" else [])
+                chosen[rank_here()] = gpus + ([-1] if others and device_type == "GPU" else [])
 
         def program(function: Function) -> Started:
             function()
-            return Started(hvd.is_initialized(), _rank() in chosen, chosen.get(_rank(), []), _rank() in without_type)
+            return Started(
+                hvd.is_initialized(), rank_here() in chosen, chosen.get(rank_here(), []), rank_here() in without_type
+            )
 
         fakes = {
             "list_physical_devices": physical,
@@ -192,7 +157,7 @@ def feeding(namespace: Mapping[str, Any], options: Mapping[str, Any], steps: int
 
     def fed(function: Function) -> Fed:
         epochs: list[list[list[int]]] = []
-        images_fit, labels_fit = True, True
+        misfits: list[str] = []
         for epoch in range(2):
             batches = function(parsed, epoch)
             if batches is None:
@@ -202,9 +167,9 @@ def feeding(namespace: Mapping[str, Any], options: Mapping[str, Any], steps: int
                 numbers = np.atleast_1d(numbers)
                 epochs[-1].append(numbers.tolist())
                 known = numbers.min(initial=0) >= 0 and numbers.max(initial=0) < len(images)
-                images_fit &= bool(known and np.array_equal(own_images, images[numbers]))
-                labels_fit &= bool(known and np.array_equal(np.ravel(own_labels), labels[numbers]))
-        return Fed(epochs, images_fit, labels_fit)
+                for name, own, true in (("images", own_images, images), ("labels", np.ravel(own_labels), labels)):
+                    misfits += [] if known and np.array_equal(own, true[numbers]) else [name]
+        return Fed(epochs, misfits)
 
     def count_of(images: int) -> Callable[[Function], object]:
         def count(function: Function) -> object:
@@ -243,7 +208,7 @@ def training(
         states = [_state(own, rank) for rank, own in enumerate(weights)]
 
         def options(**more: Any) -> argparse.Namespace:
-            known = {"learning_rate": rate, "folder": folders[_rank()], "resume": False}
+            known = {"learning_rate": rate, "folder": folders[rank_here()], "resume": False}
             return argparse.Namespace(**known | more)
 
         def optimizer(function: Function) -> Optimized:
@@ -254,25 +219,25 @@ def training(
             return Optimized(type(made).__name__, float(np.asarray(made.learning_rate)), momentum)
 
         def begin(function: Function, resume: bool = False) -> Begun:
-            state = states[_rank()]
+            state = states[rank_here()]
             function(options(resume=resume), state)
             slots = [variable.numpy() for variable in state.optimizer.variables if np.ndim(variable) > 0]
             return Begun(state.model.get_weights(), slots, int(state.epochs_done))
 
         def step(function: Function) -> Stepped:
-            state = states[_rank()]
-            loss = function(state, *map(tf.constant, batches[_rank()]))
+            state = states[rank_here()]
+            loss = function(state, *map(tf.constant, batches[rank_here()]))
             weights, tapes = state.model.get_weights(), tapes_wrapped()
-            function(state, *map(tf.constant, batches[_rank()]))
+            function(state, *map(tf.constant, batches[rank_here()]))
             value = None if loss is None or np.size(loss) != 1 else float(np.ravel(loss)[0])
             return Stepped(weights, state.model.get_weights(), value, tapes)
 
         def save(function: Function) -> Saved:
-            state, folder = states[_rank()], folders[_rank()]
+            state, folder = states[rank_here()], folders[rank_here()]
             function(options(folder=None), state)
             function(options(), state)
             newest = tf.train.latest_checkpoint(str(folder))
-            missing = [] if newest is None else _missing(newest, state)
+            missing = [] if newest is None else missing_in(newest)
             return Saved(any(folder.iterdir()), newest is not None, missing)
 
         observations = {
@@ -311,32 +276,9 @@ def _observed(
     """The fields of an Observation of `program(function)` on every rank."""
     function = written(namespace, name)
     if function is None:
-        return plain(_fields(Observation(False, [], [], [])))
-    # The fake Horovod, also for a student who has imported Horovod itself or made another fake.
-    patched = nullcontext() if namespace.get("hvd") is hvd else mock.patch.dict(namespace, {"hvd": hvd})
-    with patched, _eagerly():
-        outcomes = run_ranks(FakeJob(*job, by_node=by_node), lambda: program(function), initialised)
-    kinds, messages = zip(*(outcome.error or ("", "") for outcome in outcomes), strict=True)
-    values = [_fields(outcome.value) for outcome in outcomes]
-    return plain(_fields(Observation(True, values, list(kinds), list(messages))))
-
-
-def _fields(value: Any) -> Any:
-    """The fields of one of the dataclasses of `observations`, by name; every other value as it is."""
-    return asdict(value) if is_dataclass(value) and not isinstance(value, type) else value
-
-
-def _missing(checkpoint: str, state: Any) -> list[str]:
-    """What of a state is not in a checkpoint."""
-    import tensorflow as tf
-
-    names = [name for name, _ in tf.train.list_variables(checkpoint)]
-    needed = {
-        "the weights": "model/",
-        "the momentum": "optimizer/_variables/",
-        "epochs_done": "epochs_done/",
-    }
-    return [what for what, start in needed.items() if not any(name.startswith(start) for name in names)]
+        return plain(asdict(Observation(False, [], [], [])))
+    with fake_hvd_in(namespace), eagerly():
+        return plain(asdict(observed(FakeJob(*job, by_node=by_node), lambda: program(function), initialised)))
 
 
 def _state(weights: Weights, rank: int) -> Any:
@@ -362,26 +304,3 @@ def _reset(states: Sequence[Any], weights: Sequence[Weights], first: int = 0) ->
         for variable in state.optimizer.variables:
             if variable.shape.rank:
                 variable.assign(tf.fill(variable.shape, rank + 0.5))
-
-
-def _rank() -> int:
-    """The rank, also before hvd.init()."""
-    before = hvd.is_initialized()
-    hvd.init()
-    rank = hvd.rank()
-    if not before:
-        hvd.shutdown()
-    return rank
-
-
-@contextmanager
-def _eagerly() -> Iterator[None]:
-    """Without graphs, in which ranks that wait would take the threads of ranks that are waited for."""
-    import tensorflow as tf
-
-    before = tf.config.functions_run_eagerly()
-    tf.config.run_functions_eagerly(True)
-    try:
-        yield
-    finally:
-        tf.config.run_functions_eagerly(before)

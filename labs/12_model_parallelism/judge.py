@@ -3,7 +3,7 @@
 Each exercise is its right program, the cases, and the mistakes that are recognised.
 """
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -27,7 +27,8 @@ from distlab import costs
 from distlab.collectives import all_gather, ring_all_reduce
 from distlab.labs import Answer, Exercise, Lab
 from distlab.labs.answer_errors import first_sentence, sentence
-from distlab.labs.by_programs import ByPrograms, Mistake, Program
+from distlab.labs.by_changes import mistakes
+from distlab.labs.by_programs import ByPrograms, Mistake, Program, changed
 from distlab.labs.plain_data import Array, Plain
 from distlab.model_parallel import pipelines
 from distlab.simulate import DeadlockError, Rank, SimulationError, UnreceivedMessageError, World
@@ -149,9 +150,7 @@ def why_stopped(error: SimulationError) -> str:
             "Arrays of different shapes cannot be added to each other. Look at the shapes on two ranks: do the same "
             "places belong to the same units?"
         )
-    return (
-        f"{sentence(text)} Write the shapes of both factors next to it." if "matmul" in text else first_sentence(error)
-    )
+    return first_sentence(error)
 
 
 def hint_of_layer(case: Layers, seen: Any, columns: int) -> str:
@@ -177,7 +176,7 @@ def hint_of_bytes(case: Layers, seen: Seen) -> str:
     return f"{seen.text} What travels more often, or further, than it must?"
 
 
-def judge_layers(program: Program, mistakes: Sequence[Mistake]) -> ByPrograms:
+def judge_layers(program: Program, *known: Mistake) -> ByPrograms:
     """The judge of a split layer."""
     name = program.__name__
     is_one = name != "two_layers"
@@ -203,35 +202,8 @@ def judge_layers(program: Program, mistakes: Sequence[Mistake]) -> ByPrograms:
             f"{len(cases)} runs on 1 to {max(case.ranks for case in cases)} ranks are right; with {cases[0]} a rank "
             f"sends {cases[0].most_bytes(name)} bytes."
         ),
-        mistakes=mistakes,
+        mistakes=known,
     )
-
-
-def of_layer(part: Callable[..., Any]) -> Program:
-    """A program from the coroutine that `part(rank, …)` gives for the parts of a layer."""
-    return lambda rank, layer: part(rank, *layer)
-
-
-def mistakes_of(results: Mapping[Any, Callable[..., Any]], travels: Mapping[str, Callable[..., Any]]) -> list[Mistake]:
-    """Mistakes in the results of a layer, and what travels without need, by hint."""
-    wrong_ones = [Mistake({EQUAL: hint, ANY: hint}, of_layer(part)) for hint, part in results.items()]
-    return wrong_ones + [Mistake({BYTES: told(question)}, of_layer(part)) for question, part in travels.items()]
-
-
-async def after(result: Awaitable[Any], change: Callable[[Any], Any]) -> Any:
-    """What is made of a collective's result."""
-    return change(await result)
-
-
-async def itself(array: Array) -> Array:
-    """What needs no collective."""
-    return array
-
-
-async def by_columns(rank: Rank, layer: tuple[Array, ...]) -> Array:
-    """The units of all ranks, gathered as rows."""
-    inputs, columns, bias = layer
-    return (await all_gather(rank, (inputs @ columns + bias).T)).T
 
 
 async def padded(rank: Rank, own: Array) -> Array:
@@ -250,71 +222,12 @@ async def of_arrival(rank: Rank, own: Array) -> Array:
     return np.concatenate(came[1:] + came[:1], axis=1)
 
 
-async def side_by_side(rank: Rank, x: Array, w: Array, b: Array) -> Array:
-    """The rows of all ranks, put side by side as if all were as wide."""
-    return np.concatenate(np.split(await all_gather(rank, x @ w + b), rank.size), axis=1)
-
-
-async def gathered_weights(rank: Rank, x: Array, w: Array, b: Array) -> Array:
-    """Weights travel instead of outputs."""
-    return x @ (await all_gather(rank, w.T)).T + await all_gather(rank, b)
-
-
-BELOW = (
-    "The ranks' outputs are one below the other. They belong to the same examples and to different units: what is a "
-    "row, and what is a column?"
-)
-ADDS_UP = (
-    "This adds up columns of different ranks, which belong to different units. Which of the two collectives adds, and "
-    "which puts together?"
-)
-TOGETHER = (
-    "The ranks' arrays are put together, but each has a part of *every* sum. What must happen to the parts of a sum?"
-)
-BY_COLUMNS = mistakes_of(
-    {
-        "Each rank returns the columns of its own units only; the outputs of all units are asked for.": (
-            lambda rank, x, w, b: itself(x @ w + b)
-        ),
-        BELOW: lambda rank, x, w, b: all_gather(rank, x @ w + b),
-        ADDS_UP: lambda rank, x, w, b: ring_all_reduce(rank, x @ w + b),
-        "The outputs are transposed: a row for each unit. A row for each example is asked for.": (
-            lambda rank, x, w, b: all_gather(rank, (x @ w + b).T)
-        ),
-        "The bias is missing.": lambda rank, x, w, b: after(all_gather(rank, (x @ w).T), np.transpose),
-        "There is no ReLU in this layer.": lambda rank, x, w, b: after(
-            all_gather(rank, (x @ w + b).T), lambda rows: np.maximum(rows.T, 0)
-        ),
-        "All columns are there, but not in the order of the ranks.": (
-            lambda rank, x, w, b: of_arrival(rank, x @ w + b)
-        ),
-    },
-    {
-        "The weights travel. What could travel instead?": gathered_weights,
-        "An all-reduce adds up arrays that are mostly zeros: there is nothing to add here.": (
-            lambda rank, x, w, b: padded(rank, x @ w + b)
-        ),
-    },
-)
-
-
-async def by_rows(rank: Rank, layer: tuple[Array, ...]) -> Array:
-    """The sum of the ranks' parts, and the bias once."""
-    inputs, rows, bias = layer
-    return await ring_all_reduce(rank, inputs @ rows) + bias
-
-
-async def on_rank_0(rank: Rank, x: Array, w: Array, b: Array) -> Array:
+async def on_rank_0(rank: Rank, part: Array) -> Array:
     """Only one rank gets the sum."""
     if rank.index:
-        await rank.send(0, x @ w)
-        return x @ w
-    return x @ w + sum([await rank.receive(source) for source in range(1, rank.size)]) + b
-
-
-async def gathered_weights_and_inputs(rank: Rank, x: Array, w: Array, b: Array) -> Array:
-    """Nothing is left of the split."""
-    return (await all_gather(rank, x.T)).T @ await all_gather(rank, w) + b
+        await rank.send(0, part)
+        return part
+    return part + sum([await rank.receive(source) for source in range(1, rank.size)])
 
 
 def many_times(case: Layers, seen: Any) -> str:
@@ -327,113 +240,133 @@ def mean(case: Layers, seen: Any) -> str:
     return f"The sum is divided by {case.ranks}. The ranks have parts of one sum, not {case.ranks} estimates of it."
 
 
-BY_ROWS = mistakes_of(
-    {
-        "Each rank returns its own part of the sums: it has some of the units, and a sum goes over all of them.": (
-            lambda rank, x, w, b: itself(x @ w + b)
-        ),
-        many_times: lambda rank, x, w, b: ring_all_reduce(rank, x @ w + b),
-        "The bias is missing.": lambda rank, x, w, b: ring_all_reduce(rank, x @ w),
-        TOGETHER: lambda rank, x, w, b: after(all_gather(rank, x @ w), lambda rows: rows + b),
-        mean: lambda rank, x, w, b: after(ring_all_reduce(rank, x @ w), lambda total: total / rank.size + b),
-        "There is no ReLU in this layer.": lambda rank, x, w, b: after(
-            ring_all_reduce(rank, x @ w), lambda total: np.maximum(total + b, 0)
-        ),
-        "Only rank 0 returns what is asked for. Which rank needs it?": on_rank_0,
-        "A rank returns some rows of the sum only; it is asked for all of them.": lambda rank, x, w, b: after(
-            ring_all_reduce(rank, x @ w), lambda total: np.array_split(total + b, rank.size)[rank.index]
-        ),
-    },
-    {
-        "Weights and inputs travel. What is left to do if every rank does its own part of each sum?": (
-            gathered_weights_and_inputs
-        ),
-        "Whole arrays go from rank to rank. What does an all-reduce on a ring send?": lambda rank, x, w, b: after(
-            all_gather(rank, (x @ w)[None]), lambda parts: parts.sum(axis=0) + b
-        ),
-    },
+KNOWN = {each.__name__: each for each in (all_gather, ring_all_reduce, padded, of_arrival, on_rank_0)}
+"""What the programs call."""
+BY_COLUMNS = """\
+async def by_columns(rank, layer):
+    inputs, columns, bias = layer
+    own = inputs @ columns + bias
+    rows = await all_gather(rank, own.T)
+    return rows.T
+"""
+GATHER = "await all_gather(rank, own.T)"
+WRONG_COLUMNS = {
+    "Each rank returns the columns of its own units only; the outputs of all units are asked for.": (
+        [[(GATHER, "own.T")]]
+    ),
+    "The ranks' outputs are one below the other. They belong to the same examples and to different units: what is a "
+    "row, and what is a column?": [[("own.T", "own"), ("rows.T", "rows")]],
+    "This adds up columns of different ranks, which belong to different units. Which of the two collectives adds, and "
+    "which puts together?": [[(GATHER, "await ring_all_reduce(rank, own)"), ("rows.T", "rows")]],
+    "The outputs are transposed: a row for each unit. A row for each example is asked for.": [[("rows.T", "rows")]],
+    "The bias is missing.": [[(" + bias", "")]],
+    "There is no ReLU in this layer.": [[("rows.T", "np.maximum(rows.T, 0)")]],
+    "All columns are there, but not in the order of the ranks.": [[(GATHER, "(await of_arrival(rank, own)).T")]],
+}
+LONG_COLUMNS = {
+    told("The weights travel. What could travel instead?"): [
+        [
+            (
+                "inputs @ columns + bias",
+                "inputs @ (await all_gather(rank, columns.T)).T + await all_gather(rank, bias)",
+            ),
+            (GATHER, "own.T"),
+        ]
+    ],
+    told("An all-reduce adds up arrays that are mostly zeros: there is nothing to add here."): [
+        [(GATHER, "(await padded(rank, own)).T")]
+    ],
+}
+SIDE_BY_SIDE = changed(
+    BY_COLUMNS, ("own.T", "own"), ("rows.T", "np.concatenate(np.split(rows, rank.size), axis=1)"), **KNOWN
 )
-
-
-def two_layers_but(
-    between: bool = True,
-    behind: bool = False,
-    first_bias: bool = True,
-    everywhere: bool = False,
-    slope: Callable[[Array], Any] = lambda before: before > 0,
-    gradient: Callable[..., Awaitable[Any]] = lambda rank, by_hidden, w: ring_all_reduce(rank, by_hidden @ w.T),
-    gathers_hidden: bool = False,
-) -> Program:
-    """Two layers with a part of them computed in another way; `gradient` is of the hidden units' gradient."""
-
-    async def two_layers(rank: Rank, network: tuple[Array, ...]) -> tuple[Array, Array]:
-        inputs, columns, own_bias, rows, bias, by_outputs = network
-        before = inputs @ columns + own_bias * first_bias
-        hidden = np.maximum(before, 0) if between else before
-        if gathers_hidden:
-            await all_gather(rank, hidden.T)
-        outputs = await ring_all_reduce(rank, hidden @ rows + bias * everywhere) + bias * (not everywhere)
-        by_hidden = by_outputs @ rows.T * slope(inputs @ columns + own_bias)
-        return np.maximum(outputs, 0) if behind else outputs, await gradient(rank, by_hidden, columns)
-
-    return two_layers
-
-
-async def added_twice(rank: Rank, by_hidden: Array, w: Array, share: bool = False) -> Array:
-    """The sum is added up once more."""
-    total = await ring_all_reduce(rank, by_hidden @ w.T)
-    return await ring_all_reduce(rank, total / rank.size if share else total)
-
-
-two_layers = two_layers_but()
-PAST = {"slope": lambda before: 1}
-OWN = {"gradient": lambda rank, by_hidden, w: itself(by_hidden @ w.T)}
-TWO_LAYERS = {
+BY_ROWS = """\
+async def by_rows(rank, layer):
+    inputs, rows, bias = layer
+    total = await ring_all_reduce(rank, inputs @ rows)
+    return total + bias
+"""
+SUM = "await ring_all_reduce(rank, inputs @ rows)"
+WRONG_ROWS = {
+    "Each rank returns its own part of the sums: it has some of the units, and a sum goes over all of them.": (
+        [[(SUM, "inputs @ rows")]]
+    ),
+    many_times: [[("inputs @ rows", "inputs @ rows + bias"), ("total + bias", "total")]],
+    "The bias is missing.": [[(" + bias", "")]],
+    "The ranks' arrays are put together, but each has a part of *every* sum. What must happen to the parts of a sum?": (
+        [[("ring_all_reduce", "all_gather")]]
+    ),
+    mean: [[("total + bias", "total / rank.size + bias")]],
+    "There is no ReLU in this layer.": [[("total + bias", "np.maximum(total + bias, 0)")]],
+    "Only rank 0 returns what is asked for. Which rank needs it?": [
+        [("ring_all_reduce", "on_rank_0"), ("total + bias", "total + bias * (rank.index == 0)")]
+    ],
+    "A rank returns some rows of the sum only; it is asked for all of them.": [
+        [("total + bias", "np.array_split(total + bias, rank.size)[rank.index]")]
+    ],
+}
+LONG_ROWS = {
+    told("Weights and inputs travel. What is left to do if every rank does its own part of each sum?"): [
+        [(SUM, "(await all_gather(rank, inputs.T)).T @ await all_gather(rank, rows)")]
+    ],
+    told("Whole arrays go from rank to rank. What does an all-reduce on a ring send?"): [
+        [(SUM, "(await all_gather(rank, (inputs @ rows)[None])).sum(axis=0)")]
+    ],
+}
+TWO_LAYERS = """\
+async def two_layers(rank, network):
+    inputs, columns, first_bias, rows, bias, by_outputs = network
+    before = inputs @ columns + first_bias
+    hidden = np.maximum(before, 0)
+    outputs = await ring_all_reduce(rank, hidden @ rows) + bias
+    by_hidden = by_outputs @ rows.T * (before > 0)
+    by_inputs = await ring_all_reduce(rank, by_hidden @ columns.T)
+    return outputs, by_inputs
+"""
+NO_RELU, PAST = ("np.maximum(before, 0)", "before"), (" * (before > 0)", "")
+BY_INPUTS = "await ring_all_reduce(rank, by_hidden @ columns.T)"
+OWN = (BY_INPUTS, "by_hidden @ columns.T")
+WRONG_LAYERS = {
     OUTPUTS: {
-        "The ReLU is missing between the layers.": {"between": False},
-        "The ReLU belongs between the layers, not after them.": {"between": False, "behind": True},
-        many_times: {"everywhere": True},
-        "The first layer's bias is missing.": {"first_bias": False},
+        "The ReLU is missing between the layers.": [[NO_RELU]],
+        "The ReLU belongs between the layers, not after them.": (
+            [[NO_RELU, ("return outputs", "return np.maximum(outputs, 0)")]]
+        ),
+        many_times: [[("hidden @ rows) + bias", "hidden @ rows + bias)")]],
+        "The first layer's bias is missing.": [[("np.maximum(before, 0)", "np.maximum(inputs @ columns, 0)")]],
     },
     GRADIENT: {
-        "Each rank returns the part of its own units. On which units does an input act?": OWN,
-        "The gradient goes past the ReLU. What does it do to units that were 0?": PAST,
-        "The gradient goes past the ReLU, and each rank returns the part of its own units only.": PAST | OWN,
-        "The gradient is multiplied by the hidden units. What is the derivative of a ReLU?": {
-            "slope": lambda before: np.maximum(before, 0)
-        },
-        "That is a gradient of the hidden layer. One more product leads to the inputs.": {
-            "gradient": lambda rank, by_hidden, w: after(all_gather(rank, by_hidden.T), np.transpose)
-        },
-        (lambda case, _: f"The sum is divided by {case.ranks}, but the ranks have parts of one gradient."): {
-            "gradient": lambda rank, by_hidden, w: added_twice(rank, by_hidden / rank.size**2, w)
-        },
-        (lambda case, _: f"It is {case.ranks} times the gradient: something that every rank has whole is added up."): {
-            "gradient": added_twice
-        },
+        "Each rank returns the part of its own units. On which units does an input act?": [[OWN]],
+        "The gradient goes past the ReLU. What does it do to units that were 0?": [[PAST]],
+        "The gradient goes past the ReLU, and each rank returns the part of its own units only.": [[PAST, OWN]],
+        "The gradient is multiplied by the hidden units. What is the derivative of a ReLU?": (
+            [[("(before > 0)", "hidden")]]
+        ),
+        "That is a gradient of the hidden layer. One more product leads to the inputs.": [
+            [(BY_INPUTS, "(await all_gather(rank, by_hidden.T)).T")]
+        ],
+        (lambda case, _: f"The sum is divided by {case.ranks}, but the ranks have parts of one gradient."): [
+            [(BY_INPUTS, f"{BY_INPUTS} / rank.size")]
+        ],
+        (lambda case, _: f"It is {case.ranks} times the gradient: something that every rank has whole is added up."): [
+            [(BY_INPUTS, f"await ring_all_reduce(rank, {BY_INPUTS})")]
+        ],
     },
     BYTES: {
-        told("The hidden layer travels, too. Which units does a rank need for its own rows?"): {"gathers_hidden": True},
-        told("Two arrays must be added up over the ranks, one forward and one backward. What else travels?"): {
-            "gradient": partial(added_twice, share=True)
-        },
+        told("The hidden layer travels, too. Which units does a rank need for its own rows?"): [
+            [("    outputs", "    await all_gather(rank, hidden.T)\n    outputs")]
+        ],
+        told("Two arrays must be added up over the ranks, one forward and one backward. What else travels?"): [
+            [(BY_INPUTS, f"await ring_all_reduce(rank, {BY_INPUTS} / rank.size)")]
+        ],
     },
 }
-
-
-async def swapped(rank: Rank, network: tuple[Array, ...]) -> tuple[Array, Array]:
-    """The pair the other way round."""
-    outputs, by_inputs = await two_layers(rank, network)
-    return by_inputs, outputs
-
-
-BOTH = [
-    Mistake({part: hint}, two_layers_but(**options))
-    for part, table in TWO_LAYERS.items()
-    for hint, options in table.items()
-]
-PAIR = "The pair is the other way round: first the outputs, then the gradient of the inputs."
-SWAPPED = Mistake({OUTPUTS: PAIR, GRADIENT: PAIR}, swapped)
+SWAPPED = {
+    "The pair is the other way round: first the outputs, then the gradient of the inputs.": [
+        [("return outputs, by_inputs", "return by_inputs, outputs")]
+    ],
+}
+two_layers = changed(TWO_LAYERS, **KNOWN)
 
 # The lab -------------------------------------------------------------------------------------------------------------
 
@@ -473,10 +406,35 @@ LAB = Lab(
         Exercise(
             "by_columns",
             4,
-            judge_layers(by_columns, [Mistake({ANY: ROWS_DO_NOT_FIT}, of_layer(side_by_side)), *BY_COLUMNS]),
+            judge_layers(
+                changed(BY_COLUMNS, **KNOWN),
+                Mistake({ANY: ROWS_DO_NOT_FIT}, SIDE_BY_SIDE),
+                *mistakes(BY_COLUMNS, WRONG_COLUMNS, (EQUAL, ANY), **KNOWN),
+                *mistakes(BY_COLUMNS, LONG_COLUMNS, (BYTES,), **KNOWN),
+            ),
         ),
-        Exercise("by_rows", 4, judge_layers(by_rows, BY_ROWS)),
-        Exercise("two_layers", 6, judge_layers(two_layers, [*BOTH, SWAPPED])),
+        Exercise(
+            "by_rows",
+            4,
+            judge_layers(
+                changed(BY_ROWS, **KNOWN),
+                *mistakes(BY_ROWS, WRONG_ROWS, (EQUAL, ANY), **KNOWN),
+                *mistakes(BY_ROWS, LONG_ROWS, (BYTES,), **KNOWN),
+            ),
+        ),
+        Exercise(
+            "two_layers",
+            6,
+            judge_layers(
+                two_layers,
+                *(
+                    each
+                    for part, table in WRONG_LAYERS.items()
+                    for each in mistakes(TWO_LAYERS, table, (part,), **KNOWN)
+                ),
+                *mistakes(TWO_LAYERS, SWAPPED, (OUTPUTS, GRADIENT), **KNOWN),
+            ),
+        ),
     ],
     solved_in=["distlab.model_parallel"],
     target=target,

@@ -13,7 +13,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from distlab.labs import Answer, Verdict, not_done, right, wrong
-from distlab.labs.by_programs import ByPrograms, Mistake, Program, formulas
+from distlab.labs.by_changes import mistakes
+from distlab.labs.by_programs import ByPrograms, changed, formulas
 from distlab.labs.number_judge import number as as_number
 from distlab.labs.number_judge import problem_of_names
 from distlab.labs.verdict import Picture
@@ -283,43 +284,41 @@ def told(question: str) -> Callable[[Any, Seen], str]:
     return lambda case, seen: f"{seen.text} {question}"
 
 
-def in_turn(ahead: int, micro_batches: int) -> list[str]:
-    """`ahead` forward passes, then one forward and one backward in turn, then the rest."""
-    ahead = min(ahead, micro_batches)
+ORDER_TEXT = """\
+def one_forward_one_backward(stage, stages, micro_batches):
+    ahead = min(stages - stage - 1, micro_batches)
     order = [f"F{number}" for number in range(ahead)]
     for number in range(ahead, micro_batches):
         order += [f"F{number}", f"B{number - ahead}"]
     return order + [f"B{number}" for number in range(micro_batches - ahead, micro_batches)]
-
-
-def one_forward_one_backward(stage: int, stages: int, micro_batches: int) -> list[str]:
-    """As many forward passes ahead as there are stages behind."""
-    return in_turn(stages - stage - 1, micro_batches)
-
-
-AT_ONCE = "All forward passes come first: that is GPipe. When could micro-batch 0 leave the memory?"
-IN_A_ROW = (
-    "Every stage finishes a micro-batch before it takes the next one. What could stage 0 do while the others work on "
-    "micro-batch 0?"
-)
-TOO_FEW = (
-    "How long is the way of a micro-batch to the loss and back, and what can be done before its gradient is there?"
-)
-TOO_MANY = "There is one forward pass too many before a backward pass whose gradient is there already."
-SAME = "It is the same number on every stage. How many stages does a micro-batch still have before it?"
-FOUR = "These are right for 4 stages. Which of your numbers should follow from `stages`?"
+"""
+"""As many forward passes ahead as there are stages behind, then one forward and one backward in turn, then the rest."""
+one_forward_one_backward = changed(ORDER_TEXT)
+AHEAD = "stages - stage - 1"
+OTHERS_AHEAD = {
+    told("All forward passes come first: that is GPipe. When could micro-batch 0 leave the memory?"): [
+        [(AHEAD, "micro_batches")]
+    ],
+    told(
+        "Every stage finishes a micro-batch before it takes the next one. What could stage 0 do while the others work "
+        "on micro-batch 0?"
+    ): [[(AHEAD, "0")]],
+    told(
+        "How long is the way of a micro-batch to the loss and back, and what can be done before its gradient is there?"
+    ): [[(AHEAD, "max(stages - stage - 2, 0)")]],
+    told("There is one forward pass too many before a backward pass whose gradient is there already."): [
+        [(AHEAD, "stages - stage")]
+    ],
+    told("It is the same number on every stage. How many stages does a micro-batch still have before it?"): [
+        [(AHEAD, "stages - 1")],
+        [(AHEAD, "stages")],
+    ],
+    told("These are right for 4 stages. Which of your numbers should follow from `stages`?"): [
+        [(AHEAD, "max(3 - stage, 0)")]
+    ],
+}
 WAITS_THERE = "Which stage waits in the middle of its work? Who could have sent it something earlier?"
 GRADIENT_WAITS = "It does forward passes although a gradient is waiting for it. When can it first go backward?"
-
-
-def ahead(question: str, count: Callable[[int, int, int], int]) -> Mistake:
-    """The mistake of other numbers of forward passes ahead, from the stage, all stages and micro-batches."""
-    return Mistake(
-        {TIME: told(question), MEMORY: told(question)},
-        lambda stage, stages, micro_batches: in_turn(max(count(stage, stages, micro_batches), 0), micro_batches),
-    )
-
-
 ORDER = ByPrograms(
     one_forward_one_backward,
     lambda generator: [
@@ -339,15 +338,7 @@ ORDER = ByPrograms(
     otherwise={TIME: told(WAITS_THERE), MEMORY: told(GRADIENT_WAITS)}
     | dict.fromkeys((ON_FOUR, ON_ANY), lambda case, seen: seen.text),
     praise=lambda cases: "For 4 stages, 8 micro-batches: 33 seconds as under GPipe, and stage 0 holds 4, not 8.",
-    mistakes=[
-        ahead(AT_ONCE, lambda stage, stages, count: count),
-        ahead(IN_A_ROW, lambda stage, stages, count: 0),
-        ahead(TOO_FEW, lambda stage, stages, count: stages - stage - 2),
-        ahead(TOO_MANY, lambda stage, stages, count: stages - stage),
-        ahead(SAME, lambda stage, stages, count: stages - 1),
-        ahead(SAME, lambda stage, stages, count: stages),
-        ahead(FOUR, lambda stage, stages, count: 3 - stage),
-    ],
+    mistakes=mistakes(ORDER_TEXT, OTHERS_AHEAD, (TIME, MEMORY)),
 )
 
 # The number of micro-batches -----------------------------------------------------------------------------------------
@@ -406,10 +397,14 @@ FIXED = (
 """Pipelines that tell apart what the drawn ones may not."""
 
 
-def plan(stages: int, batch: int, fits: int, fixed: float, each: float) -> dict[str, float]:
-    """The best number of micro-batches, the batch's seconds, and the bubble's share of them."""
+PLAN_TEXT = """\
+def plan(stages, batch, fits, fixed, each):
     job = Pipeline(stages, batch, fits, fixed, each)
-    return job.planned(job.best())
+    possible = [count for count in job.counts() if job.held(count) <= fits]
+    return job.planned(min(possible, key=job.seconds))
+"""
+"""The best number of micro-batches, the batch's seconds, and the bubble's share of them."""
+plan = changed(PLAN_TEXT, Pipeline=Pipeline)
 
 
 def drawn_pipeline(generator: np.random.Generator, memory_decides: bool) -> Pipeline:
@@ -470,35 +465,19 @@ def hint_of_count(job: Pipeline, count: Any) -> str:
     )
 
 
-def chosen(
-    is_possible: Callable[[Pipeline, int], bool], key: Callable[[Pipeline, int], float] = Pipeline.seconds
-) -> Program:
-    """The plan of whoever chooses among other numbers."""
-
-    def program(*case: Any) -> dict[str, float]:
-        job = Pipeline(*case)
-        return job.planned(min((count for count in job.counts() if is_possible(job, count)), key=partial(key, job)))
-
-    return program
-
-
-def fits(job: Pipeline, count: int) -> bool:
-    """Whether a number of micro-batches fits into the memory."""
-    return job.held(count) <= job.fits
-
-
-def is_a_power(job: Pipeline, count: int) -> bool:
-    """Whether a number that fits is a power of two, if any is."""
-    fitting = [other for other in job.possible() if other.bit_count() == 1] or job.possible()
-    return count in fitting
-
-
-POWER = "the number is a power of two here, and need not be one. Which others divide the batch?"
-LEFT_OUT = "with fewer micro-batches than stages, stage 0 holds all of them: does the whole batch fit?"
-NOTHING_FITS = (
+POWERS = "([count for count in possible if count.bit_count() == 1] or possible)"
+OTHER_COUNTS = {
+    "the number is a power of two here, and need not be one. Which others divide the batch?": [
+        [("min(possible", f"min({POWERS}")]
+    ],
+    "with fewer micro-batches than stages, stage 0 holds all of them: does the whole batch fit?": [
+        [("if job.held", "if count < stages or job.held")]
+    ],
+}
+NONE_POSSIBLE = {
     "by your count no number of micro-batches fits, and one does. How many micro-batches does stage 0 hold at a time "
-    "under 1F1B, however many there are?"
-)
+    "under 1F1B, however many there are?": [[("job.held(count)", "batch"), ("job.seconds", "int")]]
+}
 PLAN_FORMULAS = {
     SECONDS: {
         "micro_batches * per_micro_batch": "that is the time without a bubble: when does the last stage begin?",
@@ -549,11 +528,7 @@ PLAN_OF_BATCH = ByPrograms(
     ),
     mistakes=[
         *formulas(plan, PLAN_FORMULAS, more_of_plan),
-        Mistake({COUNT: POWER}, chosen(is_a_power)),
-        Mistake({COUNT: LEFT_OUT}, chosen(lambda job, count: count < job.stages or fits(job, count))),
-        Mistake(
-            dict.fromkeys(PLAN, NOTHING_FITS),
-            chosen(lambda job, count: job.batch <= job.fits, lambda job, count: count),
-        ),
+        *mistakes(PLAN_TEXT, OTHER_COUNTS, (COUNT,), Pipeline=Pipeline),
+        *mistakes(PLAN_TEXT, NONE_POSSIBLE, PLAN, Pipeline=Pipeline),
     ],
 )

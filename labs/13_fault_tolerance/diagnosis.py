@@ -32,23 +32,27 @@ def before_the_second_start(log: Log) -> Log:
 
 def diagnose(log: Log) -> Diagnosis:
     """What ails a job, which worker and which step are concerned, by its log alone."""
+
+    def found(illness: str, worker: int, step: int) -> Diagnosis:
+        return {ILLNESS: illness, WORKER: worker, STEP: step}
+
     before = before_the_second_start(log)
     exits, signals, saves, steps = (of(before, name) for name in ("exit", "signal", "saved", "step"))
     if not steps:
         listed = log[0]["addresses"]
         missing = [event["worker"] for event in of(before, "listens") if event["address"] != listed[event["worker"]]]
-        return dict(zip(KEYS, (NEVER_COMES, missing[0], 0), strict=True))
+        return found(NEVER_COMES, missing[0], 0)
     last = max(event["step"] for event in steps)
     if of(before, "size"):
-        return dict(zip(KEYS, (COME_AND_GO, exits[0]["worker"], last), strict=True))
+        return found(COME_AND_GO, exits[0]["worker"], last)
     if before is not log and log[len(before)]["step"] != max(save["step"] for save in [*whole(before), {"step": 0}]):
-        return dict(zip(KEYS, (HALF_WRITTEN, 0, saves[-1]["step"]), strict=True))
+        return found(HALF_WRITTEN, 0, saves[-1]["step"])
     if signals and before.index(signals[0]) < before.index(exits[0]):
-        return dict(zip(KEYS, (NOTICE, signals[0]["worker"], last), strict=True))
+        return found(NOTICE, signals[0]["worker"], last)
     if exits:
-        return dict(zip(KEYS, (KILLED, exits[0]["worker"], last), strict=True))
+        return found(KILLED, exits[0]["worker"], last)
     worker, step = straggler(log, 2.0, 3, np.median) or (0, 0)
-    return dict(zip(KEYS, (STRAGGLER, worker, step), strict=True))
+    return found(STRAGGLER, worker, step)
 
 
 def whole(log: Log) -> Log:
@@ -200,29 +204,36 @@ STRAGGLER_RULES = [
     Mistake(NOT_FOUND, if_ill(STRAGGLER, slow(3.0, 3, np.median))),
     Mistake(NOT_FOUND, if_ill(STRAGGLER, slow(2.0, 4, np.median))),
     Mistake(NOT_FOUND, if_ill(STRAGGLER, slow(2.0, 3, np.mean, own=True))),
-    Mistake(WRONG, if_ill(STRAGGLER, lambda log: {STEP: min(own_steps(log, is_slow=True))})),
-    Mistake(WRONG, if_ill(STRAGGLER, lambda log: {STEP: max(own_steps(log, is_slow=True))})),
-    Mistake(
-        WRONG, if_ill(STRAGGLER, lambda log: {WORKER: max(of(log, "step"), key=lambda e: e["computing"])["worker"]})
+    *(
+        Mistake(WRONG, if_ill(STRAGGLER, change))
+        for change in (
+            lambda log: {STEP: min(own_steps(log, is_slow=True))},
+            lambda log: {STEP: max(own_steps(log, is_slow=True))},
+            lambda log: {WORKER: max(of(log, "step"), key=lambda event: event["computing"])[WORKER]},
+        )
     ),
 ]
+OTHER_VALUES: list[tuple[str, str, Callable[[Log], Any]]] = [
+    *((illness, ILLNESS, lambda log: KILLED) for illness in (*KILLS, STRAGGLER)),
+    (KILLED, ILLNESS, lambda log: NOTICE if len(of(log, "signal")) == 1 else KILLED),
+    (KILLED, ILLNESS, lambda log: HALF_WRITTEN if of(log, "restored") else KILLED),
+    (KILLED, WORKER, lambda log: of(before_the_second_start(log), "exit")[-1][WORKER]),
+    (KILLED, STEP, lambda log: max(event[STEP] for event in of(log, "step"))),
+    (HALF_WRITTEN, WORKER, lambda log: of(log, "exit")[0][WORKER]),
+    (HALF_WRITTEN, STEP, lambda log: [event[STEP] for event in of(log, "saved") if not event["sealed"]][-1]),
+    (HALF_WRITTEN, STEP, lambda log: whole(before_the_second_start(log))[-1][STEP]),
+    (COME_AND_GO, WORKER, lambda log: len(log[0]["addresses"]) - 1),
+    (COME_AND_GO, STEP, lambda log: max(event[STEP] for event in of(log, "step"))),
+    (NOTICE, WORKER, lambda log: of(log, "exit")[1][WORKER]),
+    (NOTICE, STEP, lambda log: of(log, "saved")[-2][STEP]),
+    (NEVER_COMES, WORKER, lambda log: 0),
+    (NEVER_COMES, STEP, lambda log: 1),
+]
 DIAGNOSES = [
-    *(Mistake(WRONG, if_ill(illness, lambda log: {ILLNESS: KILLED})) for illness in (*KILLS, STRAGGLER)),
-    Mistake(WRONG, if_ill(KILLED, lambda log: {ILLNESS: NOTICE} if len(of(log, "signal")) == 1 else {})),
-    Mistake(WRONG, if_ill(KILLED, lambda log: {ILLNESS: HALF_WRITTEN} if of(log, "restored") else {})),
-    Mistake(WRONG, if_ill(KILLED, lambda log: {WORKER: of(before_the_second_start(log), "exit")[-1][WORKER]})),
-    Mistake(WRONG, if_ill(KILLED, lambda log: {STEP: max(event[STEP] for event in of(log, "step"))})),
-    Mistake(WRONG, if_ill(HALF_WRITTEN, lambda log: {WORKER: of(log, "exit")[0][WORKER]})),
-    Mistake(
-        WRONG, if_ill(HALF_WRITTEN, lambda log: {STEP: [e[STEP] for e in of(log, "saved") if not e["sealed"]][-1]})
+    *(
+        Mistake(WRONG, if_ill(illness, lambda log, key=key, value=value: {key: value(log)}))
+        for illness, key, value in OTHER_VALUES
     ),
-    Mistake(WRONG, if_ill(HALF_WRITTEN, lambda log: {STEP: whole(before_the_second_start(log))[-1][STEP]})),
-    Mistake(WRONG, if_ill(COME_AND_GO, lambda log: {WORKER: len(log[0]["addresses"]) - 1})),
-    Mistake(WRONG, if_ill(COME_AND_GO, lambda log: {STEP: max(event[STEP] for event in of(log, "step"))})),
-    Mistake(WRONG, if_ill(NOTICE, lambda log: {WORKER: of(log, "exit")[1][WORKER]})),
-    Mistake(WRONG, if_ill(NOTICE, lambda log: {STEP: of(log, "saved")[-2][STEP]})),
-    Mistake(WRONG, if_ill(NEVER_COMES, lambda log: {WORKER: 0})),
-    Mistake(WRONG, if_ill(NEVER_COMES, lambda log: {STEP: 1})),
     Mistake(NO_NUMBER, lambda log: {**diagnose(log), WORKER: f"worker {diagnose(log)[WORKER]}"}),
     *(
         Mistake(NO_NUMBER, lambda log, form=form: {key: form(value) for key, value in diagnose(log).items()})

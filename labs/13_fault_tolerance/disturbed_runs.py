@@ -2,11 +2,10 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
-from distlab.labs.by_programs import OfPart
+from distlab.labs.by_programs import OfPart, changed
 
 QUIET, COMPUTING, SAVING, STARTING = RUN_PARTS = (
     "no fault before the end",
@@ -16,64 +15,57 @@ QUIET, COMPUTING, SAVING, STARTING = RUN_PARTS = (
 )
 RUN = OfPart(SAVING, 40.0, 10.0, 2.0, 5.0, [11.0, 30.0])
 
-
-@dataclass(frozen=True)
-class Rules:
-    """The rules of a simulated run; the usual mistakes change one of them."""
-
-    saves_at_end: bool = False
-    loses_work: bool = True
-    loses_saved_work: bool = False
-    broken_saves_count: bool = False
-    start_can_fail: bool = True
-    second_start_can_fail: bool = True
-    interval_has_save: bool = False
-    first_start_counts: bool = False
-
-
-def simulated(
-    rules: Rules, work: float, interval: float, save: float, restart: float, faults: Sequence[float]
-) -> float:
-    """The seconds from the start of a job until its work is done, under some rules."""
-    second, saved, coming = 0.0, 0.0, list(reversed(faults))
-    if rules.first_start_counts:
-        second = restart
-        while coming and coming[-1] < second:
-            second = coming.pop() + restart
+ELAPSED_TEXT = """\
+def elapsed(work, interval, save, restart, faults):
+    second, saved, coming = 0.0, 0.0, [*faults, math.inf]
     while True:
         is_last = work - saved <= interval
-        piece = work - saved if is_last else interval - (save if rules.interval_has_save and interval > save else 0.0)
+        piece = work - saved if is_last else interval
         computed = second + piece
-        end = computed + (save if not is_last or rules.saves_at_end else 0.0)
-        while coming and coming[-1] < second:
-            coming.pop()
-        if not coming or coming[-1] >= end:
+        end = computed if is_last else computed + save
+        if coming[0] >= end:
             second, saved = end, saved + piece
             if is_last:
                 return end
             continue
-        fault = coming.pop()
-        if fault >= computed and rules.broken_saves_count:
-            saved += piece
-        elif not rules.loses_work:
-            saved += min(fault - second, piece)
-        elif rules.loses_saved_work:
-            saved = 0.0
+        fault = coming.pop(0)
         second = fault + restart
-        while rules.start_can_fail and coming and coming[-1] < second:
-            second = coming.pop() + restart
-            if not rules.second_start_can_fail:
-                break
+        while coming[0] < second:
+            second = coming.pop(0) + restart
+"""
+"""The seconds from the start of a job until its work is done.
 
-
-def elapsed(work: float, interval: float, save: float, restart: float, faults: Sequence[float]) -> float:
-    """The seconds from the start of a job until its work is done.
-
-    After every `interval` seconds of work the job saves, except at the end of the work. A fault loses what was done
-    since the last complete save; the job then starts again, `restart` seconds, and a fault in these makes the start
-    begin again. `faults` are seconds since the start, increasing.
-    """
-    return simulated(Rules(), work, interval, save, restart, faults)
+After every `interval` seconds of work the job saves, except at the end of the work. A fault loses what was done
+since the last complete save; the job then starts again, `restart` seconds, and a fault in these makes the start
+begin again. `faults` are seconds since the start, increasing.
+"""
+elapsed = changed(ELAPSED_TEXT)
+FIRST_START = "the first start costs nothing: the job works from second 0 on. After what does it start again?"
+AT_END = "this saves once more when the work is done."
+LEFT_OUT = "a fault while the job starts again is left out here. It makes the start begin again."
+HAS_SAVE = "the interval is work only. When does the next save begin, if the last one takes time as well?"
+BEGIN, FAULT = "    while True:\n", "        fault = coming.pop(0)\n"
+START = "        while coming[0] < second:\n            second = coming.pop(0) + restart\n"
+OTHER_RULES = {
+    hint: changed(ELAPSED_TEXT, change)
+    for hint, change in {
+        FIRST_START: (BEGIN, f"    if True:\n        second = restart\n{START}{BEGIN}"),
+        AT_END: ("computed if is_last else computed + save", "computed + save"),
+        "a save that a fault interrupts counts as complete here.": (
+            (FAULT, f"{FAULT}        saved += piece * (fault >= computed)\n")
+        ),
+        "a fault loses no work here. What was done since the last complete save?": (
+            (FAULT, f"{FAULT}        saved += min(fault - second, piece)\n")
+        ),
+        "a fault loses all work here, also what was saved.": (FAULT, f"{FAULT}        saved = 0.0\n"),
+        LEFT_OUT: (START, START.replace("second = coming.pop(0) + restart", "coming.pop(0)")),
+        HAS_SAVE: ("else interval\n", "else interval - (save if interval > save else 0.0)\n"),
+        "each fault but the first comes during a start, also during one that has begun again.": (
+            (START, START.replace("while", "if") + START.replace("second = coming.pop(0) + restart", "coming.pop(0)"))
+        ),
+    }.items()
+}
+"""Programs by other rules, by what is said of them."""
 
 
 def runs(generator: np.random.Generator) -> list[OfPart]:
@@ -127,10 +119,9 @@ def drawn_runs(generator: np.random.Generator) -> list[OfPart]:
 def shows_saves_in_intervals(case: OfPart) -> bool:
     """Whether saves that count as a part of the interval change the seconds, and not as other mistakes do."""
     work, interval, save, restart, faults = case
-    changes = (Rules(), Rules(saves_at_end=True), Rules(start_can_fail=False), Rules(first_start_counts=True))
-    others = [*(simulated(rules, *case) for rules in changes), elapsed(work, interval, save, restart, faults[:1])]
-    shorter = elapsed(work, interval - save, save, restart, faults)
-    return simulated(Rules(interval_has_save=True), *case) not in others and shorter not in others
+    with_saves = {OTHER_RULES[HAS_SAVE](*case), elapsed(work, interval - save, save, restart, faults)}
+    others = {program(*case) for program in (elapsed, *(OTHER_RULES[hint] for hint in (AT_END, LEFT_OUT, FIRST_START)))}
+    return not with_saves & {*others, elapsed(work, interval, save, restart, faults[:1])}
 
 
 def by_remainders(work: float, interval: float, save: float, restart: float, faults: Sequence[float]) -> float:

@@ -19,14 +19,15 @@ from lab_13.diagnosis import (
     whole,
 )
 from lab_13.disturbed_runs import (
+    FIRST_START,
+    HAS_SAVE,
+    OTHER_RULES,
     RUN,
     RUN_PARTS,
-    Rules,
     by_remainders,
     elapsed,
     expected_seconds,
     runs,
-    simulated,
     young_interval,
 )
 from lab_13.jobs import COME_AND_GO, HALF_WRITTEN, KILLED, NEVER_COMES, NOTICE, STRAGGLER
@@ -298,19 +299,6 @@ def takes_faults_out(work: float, interval: float, save: float, restart: float, 
     return seconds
 
 
-FIRST_START = "the first start costs nothing: the job works from second 0 on. After what does it start again?"
-AGAIN = "each fault but the first comes during a start, also during one that has begun again."
-HAS_SAVE = "the interval is work only. When does the next save begin, if the last one takes time as well?"
-BY_RULES = {
-    FIRST_START: Rules(first_start_counts=True),
-    "this saves once more when the work is done.": Rules(saves_at_end=True),
-    "a save that a fault interrupts counts as complete here.": Rules(broken_saves_count=True),
-    "a fault loses no work here. What was done since the last complete save?": Rules(loses_work=False),
-    "a fault loses all work here, also what was saved.": Rules(loses_saved_work=True),
-    "a fault while the job starts again is left out here. It makes the start begin again.": Rules(start_can_fail=False),
-    HAS_SAVE: Rules(interval_has_save=True),
-    AGAIN: Rules(second_start_can_fail=False),
-}
 ADDED_UP = "this adds up the numbers in `faults`. Since when do these seconds count?"
 NO_SECONDS = "`elapsed` must give one number, the seconds from the start to the end; yours gives a tuple of 2 numbers."
 ELAPSED_FORMULAS: dict[str, Any] = {
@@ -343,7 +331,7 @@ ELAPSED = ByPrograms(
     otherwise=run_otherwise,
     mistakes=[
         *formulas(elapsed, {"": ELAPSED_FORMULAS}, lambda *run: {"elapsed": elapsed, "by_remainders": by_remainders}),
-        *(Mistake(hint, lambda *run, rules=rules: simulated(rules, *run)) for hint, rules in BY_RULES.items()),
+        *(Mistake(hint, program) for hint, program in OTHER_RULES.items()),
         Mistake(
             "the seconds are right, but `elapsed` changes its list. Which faults come in the next run?",
             takes_faults_out,

@@ -19,12 +19,11 @@ class NotInitialised(ValueError):
     """A call that needs the process group came before it; PyTorch raises a ValueError too."""
 
 
-class NotInFake(AttributeError):
-    """PyTorch has it, or not; the fake has only what the lab needs."""
+class Fake:
+    """An object of PyTorch's with only what the lab needs."""
 
-
-def _without(owner: str, name: str, names: str) -> NoReturn:
-    raise NotInFake(f"the fake has no `{owner}.{name}`; the exercise needs only {names}")
+    def __getattr__(self, name: str) -> NoReturn:
+        raise AttributeError(f"the fake {type(self).__name__} has no `{name}`, which the exercise does not need")
 
 
 class Process:
@@ -91,7 +90,7 @@ class Parameter:
         self.grad: Array | None = None
 
 
-class LinearNetwork:
+class LinearNetwork(Fake):
     """One linear layer without bias: images (n, features) to logits (n, classes)."""
 
     def __init__(self, weight: Array) -> None:
@@ -104,16 +103,6 @@ class LinearNetwork:
         """All weights."""
         yield self.weight
 
-    def train(self, mode: bool = True) -> "LinearNetwork":
-        """Makes no difference to a linear layer."""
-        return self
-
-    eval = train
-
-    def zero_grad(self, set_to_none: bool = True) -> None:
-        """Forget the gradient; there is no difference between none and zeros here."""
-        self.weight.grad = None
-
     def __call__(self, images: Array) -> "Logits":
         """The forward pass; its activations are kept until its backward pass, or until nobody has the logits."""
         logits = Logits(self, np.asarray(images, np.float64))
@@ -122,11 +111,8 @@ class LinearNetwork:
         self.most_kept = max(self.most_kept, len(self._kept))
         return logits
 
-    def __getattr__(self, name: str) -> NoReturn:
-        _without("network", name, "`network(images)`")
 
-
-class DistributedDataParallel:
+class DistributedDataParallel(Fake):
     """The network with rank 0's weights, whose `backward` leaves the ranks' average gradient."""
 
     def __init__(self, process: Process, network: LinearNetwork) -> None:
@@ -149,8 +135,8 @@ class DistributedDataParallel:
     eval = train
 
     def zero_grad(self, set_to_none: bool = True) -> None:
-        """Forget the gradients."""
-        self.module.zero_grad()
+        """Forget the gradient; there is no difference between none and zeros here."""
+        self.module.weight.grad = None
 
     @contextmanager
     def no_sync(self) -> Iterator[None]:
@@ -176,9 +162,6 @@ class DistributedDataParallel:
             weight = self.module.weight
             weight.grad = np.mean(self.process.meet("backward", weight.grad), axis=0)
 
-    def __getattr__(self, name: str) -> NoReturn:
-        _without("model", name, "`model(images)` and `model.no_sync()`")
-
 
 class Logits:
     """What a network gives for a batch."""
@@ -190,7 +173,7 @@ class Logits:
         return len(self.images)
 
 
-class BatchLoss:
+class BatchLoss(Fake):
     """A number with its gradients: (logits, gradient of the weight) of each batch in it."""
 
     def __init__(self, value: float, parts: list[tuple[Logits, Array]]) -> None:
@@ -218,20 +201,15 @@ class BatchLoss:
     def __mul__(self, factor: float) -> "BatchLoss":
         return BatchLoss(self.value * factor, [(logits, gradient * factor) for logits, gradient in self.parts])
 
-    __rmul__ = __mul__
-
-    mul = multiply = __mul__
+    __rmul__ = mul = __mul__
 
     def __truediv__(self, divisor: float) -> "BatchLoss":
         return self * (1 / divisor)
 
-    div = divide = __truediv__
+    div = __truediv__
 
     def __neg__(self) -> "BatchLoss":
         return self * -1.0
-
-    def __sub__(self, loss: "BatchLoss | float") -> "BatchLoss":
-        return self + -loss
 
     def __add__(self, loss: "BatchLoss | float") -> "BatchLoss":
         if isinstance(loss, BatchLoss):
@@ -239,9 +217,6 @@ class BatchLoss:
         return BatchLoss(self.value + loss, self.parts)
 
     __radd__ = __add__
-
-    def __getattr__(self, name: str) -> NoReturn:
-        _without("loss", name, "`loss.backward()`, `loss * number` and `loss / number`")
 
 
 def cross_entropy(logits: Logits, labels: Array) -> BatchLoss:
@@ -258,7 +233,7 @@ def cross_entropy(logits: Logits, labels: Array) -> BatchLoss:
     return BatchLoss(value, [(logits, logits.images.T @ of_scores / len(scores))])
 
 
-class SGD:
+class SGD(Fake):
     """Gradient descent with momentum, as torch.optim.SGD computes it."""
 
     def __init__(self, parameters: Iterable[Parameter], rate: float, momentum: float = 0.0) -> None:
@@ -266,7 +241,7 @@ class SGD:
         self.steps = 0
 
     def zero_grad(self, set_to_none: bool = True) -> None:
-        """Forget the gradients; there is no difference between none and zeros here."""
+        """Forget the gradients."""
         for parameter in self.parameters:
             parameter.grad = None
 
@@ -277,6 +252,3 @@ class SGD:
             if parameter.grad is not None:
                 parameter.momentum = self.momentum * parameter.momentum + parameter.grad
                 parameter.data -= self.rate * parameter.momentum
-
-    def __getattr__(self, name: str) -> NoReturn:
-        _without("optimizer", name, "`optimizer.zero_grad()` and `optimizer.step()`")

@@ -3,8 +3,7 @@
 A step is right if its cards are, raise no error, and have their effect on four ranks.
 """
 
-from collections.abc import Sequence
-from functools import cache
+from functools import cache, partial
 from itertools import chain, pairwise
 from typing import Any
 
@@ -13,10 +12,7 @@ from lab_14 import observe
 from lab_14.given import CARDS, LINES
 from lab_14.observe import PUZZLE_RANKS, ProgramFault, ProgramJob
 
-from distlab.labs import Answer
-from distlab.labs.answer_errors import NotDone
-from distlab.labs.by_programs import ByPrograms, Mistake
-from distlab.labs.puzzle_layout import layout_of
+from distlab.labs import Answer, puzzles
 
 STEPS = (
     "1 initialise",
@@ -62,12 +58,9 @@ def share(images: int, ranks: int, rank: int, epoch: int) -> list[int]:
     return np.resize(order, -(-images // ranks) * ranks)[rank::ranks].tolist()
 
 
-def effects(answer: Answer, case: tuple[()]) -> dict[str, Any]:
+def effects(answer: Answer) -> dict[str, Any]:
     """By step: its cards, the errors that they raise, and what the program does on four ranks."""
-    layout = layout_of(answer.value("program"), LINES, CARDS)
-    if not any(name in CARDS for name in layout):
-        raise NotDone("no card has been placed")
-    return seen_of(tuple(layout))
+    return seen_of(tuple(puzzles.placed(answer, LINES, CARDS)))
 
 
 @cache
@@ -132,21 +125,7 @@ def seen_of(placed: tuple[str, ...]) -> dict[str, Any]:
     }
 
 
-def without(*cards: str) -> list[str]:
-    """The right program without these cards."""
-    return [name for name in PROGRAM if name not in cards]
-
-
-def put(card: str, before: str, layout: Sequence[str] = PROGRAM) -> list[str]:
-    """A program with the card in this place."""
-    layout = [name for name in layout if name != card]
-    place = layout.index(before) if before else len(layout)
-    return [*layout[:place], card, *layout[place:]]
-
-
-def instead(card: str, replacement: str) -> list[str]:
-    """The right program with another card in the place of this one."""
-    return [replacement if name == card else name for name in PROGRAM]
+without, put, instead = (partial(change, PROGRAM) for change in (puzzles.without, puzzles.put, puzzles.instead))
 
 
 def of_init(case: Any, seen: list[str]) -> str:
@@ -239,7 +218,7 @@ OF_ONE_STEP: dict[str, dict[Any, list[str]]] = {
         "epoch 1 has the order of epoch 0. When does the loader ask the sampler for an order?": put(
             "set epoch", "loss"
         ),
-        "the sampler hears of the epoch when all epochs are over. When does it need to know?": put("set epoch", ""),
+        "the sampler hears of the epoch when all epochs are over. When does it need to know?": put("set epoch"),
     },
     COUNT: {
         (
@@ -256,7 +235,7 @@ OF_SEVERAL_STEPS: list[tuple[dict[str, Any], list[str]]] = [
             INITIALISE: "a guard lets some processes only make this call, which wait for the others. Who must make it?",
             CHECKPOINT: of_guard,
         },
-        put("only local rank 0", "init", without("only rank 0")),
+        puzzles.put(without("only rank 0"), "only local rank 0", "init"),
     ),
     ({AVERAGE: NOT_WRAPPED, BROADCAST: STARTS_DIFFER}, without("wrap")),
     (
@@ -268,7 +247,7 @@ OF_SEVERAL_STEPS: list[tuple[dict[str, Any], list[str]]] = [
             AVERAGE: "steps were made without an average. Before which line must `model` be the wrapper?",
             BROADCAST: STARTS_DIFFER,
         },
-        put("wrap", ""),
+        put("wrap"),
     ),
     ({AVERAGE: IN_LOOP, BROADCAST: STARTS_DIFFER}, put("wrap", "backward")),
     (
@@ -276,7 +255,7 @@ OF_SEVERAL_STEPS: list[tuple[dict[str, Any], list[str]]] = [
             AVERAGE: NOT_WRAPPED,
             BROADCAST: "the card that step 4 lacks sends rank 0's weights too, so this one is needless. Which is it?",
         },
-        put("broadcast", "", without("wrap")),
+        puzzles.put(without("wrap"), "broadcast"),
     ),
     *(({CHECKPOINT: of_guard}, put("only rank 0", line)) for line in ("restore", "wrap", "images", "")),
     ({SHARD: NOT_SHARDED, COUNT: FOLLOWS}, without("shard")),
@@ -290,19 +269,19 @@ OF_SEVERAL_STEPS: list[tuple[dict[str, Any], list[str]]] = [
     ),
     (
         {SHARD: "the loader got the serial sampler. Which line gave `sampler` its last value?", COUNT: FOLLOWS},
-        put("shard", "sampler", without("set epoch")),
+        puzzles.put(without("set epoch"), "shard", "sampler"),
     ),
     ({SHARD: SHARDED_LATE, COUNT: FOLLOWS}, put("shard", "steps")),
-    ({SHARD: NOT_SHARDED, COUNT: DIVIDED_OF_ALL}, put("steps by size", "epochs", without("shard", "set epoch"))),
-    ({SHARD: SHARDED_LATE, COUNT: DIVIDED_OF_ALL}, put("steps by size", "epochs", put("shard", "steps"))),
+    (
+        {SHARD: NOT_SHARDED, COUNT: DIVIDED_OF_ALL},
+        puzzles.put(without("shard", "set epoch"), "steps by size", "epochs"),
+    ),
+    ({SHARD: SHARDED_LATE, COUNT: DIVIDED_OF_ALL}, puzzles.put(put("shard", "steps"), "steps by size", "epochs")),
 ]
-PUZZLE = ByPrograms(
+PUZZLE = puzzles.puzzle_judge(
     PROGRAM,
-    lambda generator: [()],
-    variable="program",
-    observe=effects,
-    said=lambda case: "",
-    parts=STEPS,
+    effects,
+    STEPS,
     otherwise={
         INITIALISE: of_init,
         PIN: "which GPU has each process of a host, and when is it chosen?",
@@ -314,7 +293,7 @@ PUZZLE = ByPrograms(
         COUNT: "how many batches has a rank's share?",
     },
     mistakes=[
-        *(Mistake({step: hint}, layout) for step, table in OF_ONE_STEP.items() for hint, layout in table.items()),
-        *(Mistake(*row) for row in OF_SEVERAL_STEPS),
+        *(({step: hint}, layout) for step, table in OF_ONE_STEP.items() for hint, layout in table.items()),
+        *OF_SEVERAL_STEPS,
     ],
 )

@@ -11,23 +11,12 @@ from lab_16 import given, training
 
 from distlab import costs
 from distlab.labs import Answer, Exercise, Lab, Verdict, not_done, right, wrong
+from distlab.labs.by_changes import mistakes
 from distlab.labs.by_programs import ByPrograms, Follows, Mistake, changed, formulas
 from distlab.labs.fake_slurm import BatchJob, Circumstances, NeverEnds, Script, Started, WrongScript
 from distlab.labs.verdict import first, hinted
 
 Generator = np.random.Generator
-Change = tuple[str, str]
-
-
-def mistakes(text: str, table: Mapping[str, list[list[Change]]], *names: str) -> list[Mistake]:
-    """Mistakes by changes of a program, with hints for the numbers of these names."""
-    return [
-        Mistake(dict.fromkeys(names, hint), changed(text, *changes))
-        for hint, programs in table.items()
-        for changes in programs
-    ]
-
-
 # Throughput ----------------------------------------------------------------------------------------------------------
 
 RATE, SPEEDUP, EFFICIENCY = RATES = ("texts/s", "speed-up", "efficiency")
@@ -46,7 +35,7 @@ UPSIDE_DOWN = "this is upside down. Should it grow when the ranks are faster?"
 PER_CENT = "this is in per cent; asked for is a part of 1."
 MEDIAN, SPEED = "np.median(later[:, 0] / later[:, 1])", '"speed-up": rate / rates[1]'
 OF_ALL = '"efficiency": rate / rates[1] / ranks'
-RATE_MISTAKES: dict[str, list[list[Change]]] = {
+RATE_MISTAKES = {
     "the warm-up is in it. From which step on do you count?": [[("[warm_up:]", "[:]")]],
     "one step too many is left out. How many are the warm-up?": [[("[warm_up:]", "[warm_up + 1:]")]],
     "this is a mean, which one disturbed step can spoil. What does chapter 11 take instead?": [[("median", "mean")]],
@@ -64,12 +53,12 @@ RATE_MISTAKES: dict[str, list[list[Change]]] = {
     "this is one rank's share. How many texts do all ranks do in a second?": [[(MEDIAN, f"{MEDIAN} / ranks")]],
     "the texts of a step are those of all ranks already. Why multiply?": [[(MEDIAN, f"{MEDIAN} * ranks")]],
 }
-SPEEDUP_MISTAKES: dict[str, list[list[Change]]] = {
+SPEEDUP_MISTAKES = {
     UPSIDE_DOWN: [[(SPEED, '"speed-up": rates[1] / rate')]],
     "this is the efficiency. What is the speed-up itself?": [[(SPEED, f"{SPEED} / ranks")]],
     "this is the ideal one. What was measured?": [[(SPEED, '"speed-up": ranks')]],
 }
-EFFICIENCY_MISTAKES: dict[str, list[list[Change]]] = {
+EFFICIENCY_MISTAKES = {
     "this is the speed-up. Which part is that of the ideal one?": [[(OF_ALL, '"efficiency": rate / rates[1]')]],
     PER_CENT: [[(OF_ALL, f"{OF_ALL} * 100")]],
 }
@@ -121,9 +110,9 @@ def per_rank(case: Measured, own: Mapping[str, Any], divided: bool) -> list[floa
 THROUGHPUT_JUDGE = ByPrograms(
     changed(THROUGHPUT),
     measurements,
-    mistakes(THROUGHPUT, RATE_MISTAKES, RATE)
-    + mistakes(THROUGHPUT, SPEEDUP_MISTAKES, SPEEDUP)
-    + mistakes(THROUGHPUT, EFFICIENCY_MISTAKES, EFFICIENCY),
+    mistakes(THROUGHPUT, RATE_MISTAKES, (RATE,))
+    + mistakes(THROUGHPUT, SPEEDUP_MISTAKES, (SPEEDUP,))
+    + mistakes(THROUGHPUT, EFFICIENCY_MISTAKES, (EFFICIENCY,)),
     otherwise={
         RATE: "it is not the median, over the steps after the warm-up, of texts by seconds.",
         SPEEDUP: "how often does one rank's throughput go into it?",
@@ -182,7 +171,7 @@ def mean_of_steps(events):
     shares = {name: np.mean([own[name] for own in each]) for name in ("input", "computing", "all-reduce")}
     return {**shares, "bottleneck": max(shares, key=shares.get)}
 """
-ALL_MISTAKES: dict[str, list[list[Change]]] = {
+ALL_MISTAKES = {
     "step 0 is in it. What is special about a first step?": [[("> 0", ">= 0")]],
     "this is a part of the events' seconds. How long is the step itself, with its gaps and overlaps?": [
         [(SHARES, f"    total = sum(seconds.values())\n{SHARES}")],
@@ -194,7 +183,7 @@ ALL_MISTAKES: dict[str, list[list[Change]]] = {
     "these are seconds. Which part of the steps are they?": [[("taken / total", "taken")]],
     PER_CENT: [[("taken / total", "100 * taken / total")]],
 }
-EXCHANGE_MISTAKES: dict[str, list[list[Change]]] = {
+EXCHANGE_MISTAKES = {
     "only what follows the last computing counts here. What if the rank waits in the middle of a step?": [
         [(SHARES, LAST + SHARES)]
     ],
@@ -266,8 +255,8 @@ PROFILE_JUDGE = ByPrograms(
     changed(PROFILE),
     timelines,
     [
-        *mistakes(PROFILE, EXCHANGE_MISTAKES, EXCHANGE),
-        *mistakes(PROFILE, ALL_MISTAKES, *NAMES),
+        *mistakes(PROFILE, EXCHANGE_MISTAKES, (EXCHANGE,)),
+        *mistakes(PROFILE, ALL_MISTAKES, NAMES),
         Mistake(
             dict.fromkeys(NAMES, "this is a mean of shares. Should a long step count as a short one does?"),
             changed(MEAN, profile=changed(PROFILE)),

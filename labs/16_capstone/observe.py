@@ -18,14 +18,14 @@ import numpy as np
 from lab_16.recording import StepRecord, epochs_saved, recorded_ranks
 
 from distlab import models
-from distlab.labs.answer import is_untouched
-from distlab.labs.fake_horovod import FakeJob, hvd, run_ranks
+from distlab.labs.fake_horovod import FakeHorovod, FakeJob
+from distlab.labs.observed_ranks import GaveNothing, Observation, fake_hvd_in, missing_in, observed, rank_here
 from distlab.labs.plain_data import Array, Plain, plain
+from distlab.labs.student_programs import written
 
 Weights = Sequence[Array]
 
 SECONDS = 50.0
-_INIT: Any = type(hvd).init
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,6 @@ class TrainedRank:
     texts: list[float | None]
     losses: list[float | None]
     seconds: list[float | None]
-    epochs_done: int
     written: bool
     missing: list[str]
     epochs_saved: int
@@ -60,17 +59,13 @@ class TrainedRank:
 
 
 @dataclass(frozen=True)
-class ObservedRanks:
-    """`train` on all ranks: by rank its record, or "" and the class and message of its error.
+class ObservedRanks(Observation):
+    """`train` on all ranks.
 
     way: "horovod", "strategy" or "" for a program that is neither; epochs_begun: `epochs_done` before the first step.
     """
 
-    is_written: bool
     way: str
-    ranks: list[Plain]
-    kinds: list[str]
-    messages: list[str]
     epochs_begun: list[int | None]
 
 
@@ -78,21 +73,17 @@ class WrongForm(Exception):
     """`train` gives something else than a state and a list of steps."""
 
 
-class ReturnedNothing(Exception):
-    """`train` returned None."""
-
-
 def training(
     namespace: Mapping[str, Any], options: Mapping[str, Any], size: int, saved: Mapping[str, Any] | None, way: str
-) -> dict[str, Plain]:
+) -> Plain:
     """Call `train(options)` on `size` ranks, each on a host of its own; the fields of an ObservedRanks.
 
     saved: weights, slots and epochs_done of the checkpoint to go on from, which is in the folder of rank 0, and for
     the `way` "strategy" in all.
     """
-    function = namespace.get("train")
-    if function is None or is_untouched(getattr(function, "python_function", function)):
-        return plain_fields(ObservedRanks(False, "", [], [], [], []))
+    function = written(namespace, "train")
+    if function is None:
+        return plain(asdict(ObservedRanks(False, [], [], [], "", [])))
     ways: set[str] = set()
     with tempfile.TemporaryDirectory() as place, ExitStack() as stack:
         folders = [Path(place) / f"rank-{rank}" for rank in range(size)]
@@ -101,53 +92,46 @@ def training(
             if saved is not None and (rank == 0 or way == "strategy"):
                 _save(folder, options, saved)
         record = stack.enter_context(recorded_ranks())
-        stack.enter_context(_faked(namespace, ways, record))
+        stack.enter_context(fake_hvd_in(namespace))
+        stack.enter_context(_faked(ways, record))
         begun: list[int | None] = [None] * size
         old = {_written_at(file) for folder in folders for file in folder.iterdir()}
 
-        def rank_program() -> dict[str, Any]:
-            hvd_rank = _rank()
-            record.folder, record.computed = folders[hvd_rank], False
+        def rank_program() -> TrainedRank:
+            rank = rank_here()
+            record.folder, record.computed = folders[rank], False
             start = time.perf_counter()
-            own = dict(options) | {"folder": folders[hvd_rank], "resume": saved is not None}
+            own = dict(options) | {"folder": folders[rank], "resume": saved is not None}
             try:
                 returned = function(argparse.Namespace(**own))
             finally:
-                begun[hvd_rank] = record.epochs_begun
-            return asdict(_trained(returned, record, folders[hvd_rank], old, (start, time.perf_counter())))
+                begun[rank] = record.epochs_begun
+            return _trained(returned, record, folders[rank], old, (start, time.perf_counter()))
 
-        outcomes = run_ranks(FakeJob(size, 1, SECONDS), rank_program, initialised=False)
-    kinds, messages = zip(*(outcome.error or ("", "") for outcome in outcomes), strict=True)
-    values = [outcome.value for outcome in outcomes]
-    observed = ObservedRanks(True, max(ways, default=""), values, list(kinds), list(messages), begun)
-    return plain_fields(observed)
-
-
-def plain_fields(observation: ObservedRanks) -> dict[str, Plain]:
-    """The observation as plain data."""
-    fields = plain(asdict(observation))
-    assert isinstance(fields, dict)
-    return fields  # type: ignore[return-value]
+        seen = observed(FakeJob(size, 1, SECONDS), rank_program, initialised=False)
+    return plain({**asdict(seen), "way": max(ways, default=""), "epochs_begun": begun})
 
 
 def _trained(
     returned: Any, record: StepRecord, folder: Path, old: set[tuple[str, int]], span: tuple[float, float]
 ) -> TrainedRank:
     """span: when `train` began and ended."""
+    import tensorflow as tf
+
     if returned is None:
-        raise ReturnedNothing
+        raise GaveNothing
     try:
         state, steps = returned
         model, optimizer = state.model, state.optimizer
         texts, losses, seconds = ([_number(step.get(name)) for step in steps] for name in ("texts", "loss", "seconds"))
         final = model.get_weights()
         rate, momentum = float(np.asarray(optimizer.learning_rate)), float(getattr(optimizer, "momentum", 0.0))
-        done = int(np.asarray(state.epochs_done))
     except (TypeError, ValueError, AttributeError) as error:
         raise WrongForm(f"{type(error).__name__}: {error}") from None
     words, before, after = ([list(column) for column in zip(*record.steps, strict=True)] or [[], [], []])[:3]
     ends = [span[0], *(end for _, end in record.times)]
     begins = [*(begin for begin, _ in record.times), span[1]]
+    newest = tf.train.latest_checkpoint(str(folder))
     return TrainedRank(
         words,
         before,
@@ -159,9 +143,8 @@ def _trained(
         texts,
         losses,
         seconds,
-        done,
         any(_written_at(file) not in old for file in folder.iterdir()),
-        _missing(folder),
+        ["a checkpoint"] if newest is None else missing_in(newest),
         epochs_saved(folder),
         record.saved,
         record.newest,
@@ -176,18 +159,6 @@ def _written_at(file: Path) -> tuple[str, int]:
 
 def _number(value: Any) -> float | None:
     return None if value is None or np.size(value) != 1 else float(np.ravel(value)[0])
-
-
-def _missing(folder: Path) -> list[str]:
-    """What the newest checkpoint in a folder lacks."""
-    import tensorflow as tf
-
-    newest = tf.train.latest_checkpoint(str(folder))
-    if newest is None:
-        return ["a checkpoint"]
-    names = tf.train.load_checkpoint(newest).get_variable_to_shape_map()
-    needed = {"the weights": "model/", "the momentum": "optimizer/_variables/", "epochs_done": "epochs_done/"}
-    return [what for what, start in needed.items() if not any(name.startswith(start) for name in names)]
 
 
 def _save(folder: Path, options: Mapping[str, Any], saved: Mapping[str, Any]) -> None:
@@ -206,19 +177,13 @@ def _save(folder: Path, options: Mapping[str, Any], saved: Mapping[str, Any]) ->
     state.save(str(folder / "checkpoint"))
 
 
-def _rank() -> int:
-    """The rank, also before hvd.init()."""
-    _INIT(hvd)
-    rank = hvd.rank()
-    hvd.shutdown()
-    return rank
-
-
 @contextmanager
-def _faked(namespace: Mapping[str, Any], ways: set[str], record: StepRecord) -> Iterator[None]:
-    """The fake Horovod and the fake strategy for the student's code, which notes in `ways` what it begins with."""
+def _faked(ways: set[str], record: StepRecord) -> Iterator[None]:
+    """The fake strategy and the fake Horovod note in `ways` which of them the program begins with."""
     import tensorflow as tf
     from lab_16.fake_cluster import FakeMultiWorkerStrategy
+
+    begin = FakeHorovod.init
 
     class Strategy(FakeMultiWorkerStrategy):
         def __init__(self, *arguments: object, **keywords: object) -> None:
@@ -227,15 +192,12 @@ def _faked(namespace: Mapping[str, Any], ways: set[str], record: StepRecord) -> 
                 raise RuntimeError("Collective ops must be configured at program startup")
             super().__init__(*arguments, **keywords)
 
-    def init(self: object) -> None:
+    def init(self: FakeHorovod) -> None:
         ways.add("horovod")
-        _INIT(self)
+        begin(self)
 
-    # For a student who has imported Horovod itself.
-    names = {} if namespace.get("hvd") is hvd else {"hvd": hvd}
     with ExitStack() as stack:
-        stack.enter_context(mock.patch.dict(namespace, names))
-        stack.enter_context(mock.patch.object(type(hvd), "init", init))
+        stack.enter_context(mock.patch.object(FakeHorovod, "init", init))
         for owner in (tf.distribute, tf.distribute.experimental):
             if hasattr(owner, "MultiWorkerMirroredStrategy"):
                 stack.enter_context(mock.patch.object(owner, "MultiWorkerMirroredStrategy", Strategy))

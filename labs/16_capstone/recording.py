@@ -12,6 +12,7 @@ from unittest import mock
 import numpy as np
 
 from distlab import models
+from distlab.labs.observed_ranks import eagerly
 from distlab.labs.plain_data import Array
 
 MOST_STEPS = 40
@@ -104,17 +105,13 @@ def recorded_ranks() -> Iterator[StepRecord]:
         rank.computed = True
         ensure(self)
 
-    was_eager = tf.config.functions_run_eagerly()
-    tf.config.run_functions_eagerly(True)
-    try:
-        with (
-            warnings.catch_warnings(),
-            mock.patch.object(models, "text_classifier", noted),
-            mock.patch.object(tf.train.Checkpoint, "__init__", state_made),
-            mock.patch.object(tf.keras.optimizers.Optimizer, "apply_gradients", applied),
-            mock.patch.object(context.Context, "ensure_initialized", ensured),
-        ):
-            warnings.simplefilter("ignore")
-            yield rank
-    finally:
-        tf.config.run_functions_eagerly(was_eager)
+    with (
+        eagerly(),
+        warnings.catch_warnings(),
+        mock.patch.object(models, "text_classifier", noted),
+        mock.patch.object(tf.train.Checkpoint, "__init__", state_made),
+        mock.patch.object(tf.keras.optimizers.Optimizer, "apply_gradients", applied),
+        mock.patch.object(context.Context, "ensure_initialized", ensured),
+    ):
+        warnings.simplefilter("ignore")
+        yield rank

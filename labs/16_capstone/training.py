@@ -4,7 +4,6 @@ From a rank's own weights before a step follows what its gradient was, and from 
 have gone; so one fault does not hide another.
 """
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
@@ -13,7 +12,8 @@ from lab_16 import observe
 from lab_16.observe import ObservedRanks, TrainedRank
 
 from distlab.data import topics
-from distlab.labs import NOT_DONE, Answer, Verdict, not_done, right, wrong
+from distlab.labs import Answer, Verdict, not_done, right, wrong
+from distlab.labs.observed_ranks import GaveNothing
 from distlab.labs.plain_data import Array, as_record
 from distlab.labs.verdict import hinted
 
@@ -90,51 +90,38 @@ def shares_hint(job: RankJob, seen: Sequence[Sequence[Sequence[int]]]) -> str | 
     seen: by rank and step the numbers of the texts, as many steps on every rank.
     """
     together = [[number for rank in seen for number in rank[step]] for step in range(len(seen[0]))]
-    return _steps_hint(job, seen, together) or _texts_hint(job, together) or _evenness_hint(job, seen)
+    return _steps_hint(job, seen, together) or _texts_hint(job, seen, together)
 
 
 def _steps_hint(job: RankJob, seen: Sequence[Sequence[Sequence[int]]], together: Sequence[Sequence[int]]) -> str | None:
     """Of the sizes of the steps, and how many there are."""
-    expected, batch = job.batches(), job.batch
+    expected, batch, count = job.batches(), job.batch, len(together)
     for step, (numbers, texts) in enumerate(zip(together, expected, strict=False)):
-        own = [rank[step] for rank in seen]
-        if all(Counter(rank) == Counter(texts) for rank in own):
+        if all(sorted(rank[step]) == sorted(texts) for rank in seen):
             return "every rank works on the whole global batch. Which of its texts are for this rank?"
-        if len(own[0]) == batch and len(numbers) == batch * job.size:
+        if len(seen[0][step]) == batch and len(numbers) == batch * job.size:
             return (
                 f"a step has {batch * job.size} texts on all ranks, not {batch}: `batch` is of all ranks. What is "
                 "one's share?"
             )
-    if len(together) < len(expected):
-        is_last = together and min(len(numbers) for numbers in together) == batch
-        return (
-            "the last, smaller batch of an epoch is missing. What does the serial program do with it?"
-            if is_last
-            else (
-                f"the number of steps that are missing is {len(expected) - len(together)}. Does a step take a "
-                "batch that is divided already?"
-            )
-        )
-    if len(together) > len(expected):
-        if job.done and len(together) == job.steps_per_epoch * job.epochs:
+    if count < len(expected):
+        if together and min(map(len, together)) == batch:
+            return "the last, smaller batch of an epoch is missing. What does the serial program do with it?"
+        missing = f"the number of steps that are missing is {len(expected) - count}."
+        return f"{missing} Does a step take a batch that is divided already?"
+    if count > len(expected):
+        if job.done and count == job.steps_per_epoch * job.epochs:
             return (
                 f"the steps are those of all epochs, and {job.done} of them was done before. Where does the loop begin?"
             )
-        whole_epochs = {number: job.epochs - job.done for number in range(job.texts)}
-        if all(Counter(number for step in rank for number in step) == whole_epochs for rank in seen):
-            return (
-                f"every rank goes through all texts, in {len(together)} steps instead of {len(expected)}. Who "
-                "divides them?"
-            )
-        return (
-            f"the number of steps is {len(together)}, and the serial program makes {len(expected)}. How many "
-            "has an epoch?"
-        )
+        if all(sum(map(len, rank)) == job.texts * (job.epochs - job.done) for rank in seen):
+            return f"every rank goes through all texts, in {count} steps instead of {len(expected)}. Who divides them?"
+        return f"the number of steps is {count}, and the serial program makes {len(expected)}. How many has an epoch?"
     return None
 
 
-def _texts_hint(job: RankJob, together: Sequence[Sequence[int]]) -> str | None:
-    """Of the texts of each epoch."""
+def _texts_hint(job: RankJob, seen: Sequence[Sequence[Sequence[int]]], together: Sequence[Sequence[int]]) -> str | None:
+    """Of the texts of each epoch and step, and how evenly they are divided."""
     for first in range(0, len(together), job.steps_per_epoch):
         epoch = [number for numbers in together[first : first + job.steps_per_epoch] for number in numbers]
         if twice := len(epoch) - len(set(epoch)):
@@ -143,10 +130,6 @@ def _texts_hint(job: RankJob, together: Sequence[Sequence[int]]) -> str | None:
             return f"texts of an epoch are on no rank: {missing} of them. Who takes the last ones of a batch?"
     if any(set(numbers) != set(texts) for numbers, texts in zip(together, job.batches(), strict=True)):
         return "a step has other texts than that of the serial program. Is the order the same, and then divided?"
-    return None
-
-
-def _evenness_hint(job: RankJob, seen: Sequence[Sequence[Sequence[int]]]) -> str | None:
     largest = max(len(step) for rank in seen for step in rank)
     if largest > -(-job.batch // job.size):
         return (
@@ -236,13 +219,11 @@ class RankComparison:
         """The learning rate of the serial program, and its optimizer."""
         job = self._job
         for rank in self._ranks:
+            rate = f"the rate is {rank.rate:g}, and it was {job.rate:g}"
             if np.isclose(rank.rate, job.rate * job.size):
-                return (
-                    f"the rate is {rank.rate:g}, and it was {job.rate:g}: but the global batch has not grown. Why go "
-                    "further?"
-                )
+                return f"{rate}: but the global batch has not grown. Why go further?"
             if not np.isclose(rank.rate, job.rate):
-                return f"the rate is {rank.rate:g}, and it was {job.rate:g}. Does the global batch change?"
+                return f"{rate}. Does the global batch change?"
             if rank.optimizer != "SGD" or not np.isclose(rank.momentum, MOMENTUM):
                 return "the optimizer is another one than the serial program's. Which one does that use?"
         return None
@@ -299,44 +280,30 @@ class RankComparison:
             gradient_of(record.before[step], self._words[own[step]], self._labels[own[step]])
             for record, own in zip(self._ranks, self._seen, strict=True)
         ]
-
-        def combined(*factors: float) -> list[Array]:
-            return [
-                sum((factor * part for factor, part in zip(factors, of_ranks, strict=True)), np.zeros_like(of_ranks[0]))
-                for of_ranks in zip(*sums, strict=True)
-            ]
-
-        means = [1 / count if count else 0.0 for count in counts]
+        means = np.array([1 / count if count else 0.0 for count in counts])
+        alone, every = np.eye(size)[rank], np.ones(size)
         asks = "No call divides here: by how many texts do you?" if self._by_strategy else "Which call divides already?"
-        twice = f"the gradient is divided by the number of ranks once too often. {asks}"
-        gradients: dict[str | None, list[Array]] = {
-            None: combined(*[1 / total] * size),
-            AS_IF_SHARED: combined(*[1 / self._count(step)] * size),
-            "each rank goes by its own gradient. Who adds those of the others?": combined(
-                *[means[rank] if peer == rank else 0.0 for peer in range(size)]
+        factors = {
+            None: every / total,
+            AS_IF_SHARED: every / self._count(step),
+            "each rank goes by its own gradient. Who adds those of the others?": means * alone,
+            "each rank goes by its own part of the gradient. Who adds the parts of the others?": alone / total,
+            "the ranks' means are added up, so the gradient is too long. By what is each sum to be divided?": means,
+            "in the last batch ranks have different numbers of texts. Does each text count alike in your mean?": (
+                means / size
             ),
-            "each rank goes by its own part of the gradient. Who adds the parts of the others?": combined(
-                *[1 / total if peer == rank else 0.0 for peer in range(size)]
+            "the gradient is too long by the number of ranks: it is added up twice. Which call adds already?": (
+                every * size / total
             ),
-            "the ranks' means are added up, so the gradient is too long. By what is each sum to be divided?": combined(
-                *means
-            ),
-            (
-                "in the last batch ranks have different numbers of texts. Does each text count alike in your mean?"
-            ): combined(*[mean / size for mean in means]),
-            "the gradient is too long by the number of ranks: it is added up twice. Which call adds already?": combined(
-                *[size / total] * size
-            ),
-            twice: combined(*[1 / total / size] * size),
-            "the losses are added up. By how many texts is the sum to be divided?": combined(*[1.0] * size),
-            "the losses are divided by the number of ranks only. How many texts are in the sum?": combined(
-                *[1 / size] * size
-            ),
-            "the last batch is divided by the size of a full one. How many texts has it?": combined(
-                *[1 / self._job.batch] * size
-            ),
+            f"the gradient is divided by the number of ranks once too often. {asks}": every / total / size,
+            "the losses are added up. By how many texts is the sum to be divided?": every,
+            "the losses are divided by the number of ranks only. How many texts are in the sum?": every / size,
+            "the last batch is divided by the size of a full one. How many texts has it?": every / self._job.batch,
         }
-        return gradients
+        return {
+            hint: [np.tensordot(own, np.stack(parts), axes=1) for parts in zip(*sums, strict=True)]
+            for hint, own in factors.items()
+        }
 
     def _record(self, average: str | None, other_shares: bool) -> str | None:
         """Texts and loss of each step, of all ranks together."""
@@ -346,13 +313,13 @@ class RankComparison:
                     f"the record has {len(record.losses)} steps, and {len(record.words)} were made. What does each "
                     "step append?"
                 )
-            if None in record.seconds:
-                return "a step's record lacks `seconds`, or it is no number. What does the serial program append?"
+            for name, values in (("texts", record.texts), ("loss", record.losses), ("seconds", record.seconds)):
+                if None in values:
+                    said = f"a step's record lacks `{name}`, or it is no number."
+                    return f"{said} What does the serial program append?"
             for step, (texts, loss) in enumerate(zip(record.texts, record.losses, strict=True)):
                 own = len(self._seen[rank][step])
                 total = sum(len(peer[step]) for peer in self._seen)
-                if texts is None or loss is None:
-                    return "a step's record lacks `texts` or `loss`, or it is no number."
                 if other_shares and texts == self._count(step):
                     continue  # a wrong loss follows
                 if own != total and texts == own:
@@ -368,7 +335,7 @@ class RankComparison:
         for rank in self._ranks:
             for step, said in enumerate(rank.seconds):
                 shortest, longest = rank.shortest[step], rank.longest[step]
-                if said is None or said < shortest / 10:
+                if said < shortest / 10:
                     return (
                         f"`seconds` of step {step} is {said:.2g}, and `apply_gradients` alone took {shortest:.2g}. "
                         "Between which two moments does the serial program measure?"
@@ -447,9 +414,8 @@ def _near(first: Weights, second: Weights) -> bool:
 
 UNITS = 4
 SHAPES = [(len(topics.VOCABULARY), UNITS), (UNITS, len(topics.NAMES)), (len(topics.NAMES),)]
-FOLLOWING = ("Stalled", "TimeoutError", "Abandoned")  # errors of ranks that wait for one that has failed
-
-STRATEGY_ERRORS = {
+ERRORS = {
+    "not been initialized": "A rank asks Horovod something before `hvd.init()`. What must come first?",
     "Must not nest tf.distribute.Strategy": (
         "The model or the optimizer is made outside the strategy. Which `with` must be around it?"
     ),
@@ -463,7 +429,7 @@ STRATEGY_ERRORS = {
         "TensorFlow computes something before the strategy is made; real workers fail then. What comes first?"
     ),
 }
-"""The strategy's own errors, by words of them."""
+"""What is said of errors of Horovod and of the strategy, by words of them."""
 
 
 def judge_train(answer: Answer, generator: np.random.Generator) -> Verdict:
@@ -497,7 +463,7 @@ def _judged(answer: Answer, job: RankJob, way: str) -> tuple[Verdict, str]:
         return problem, seen.way
     if not seen.way:
         return wrong("Nobody calls `hvd.init()` or makes a `MultiWorkerMirroredStrategy`. How do the ranks meet?"), ""
-    comparison = RankComparison(job, [as_record(fields, TrainedRank) for fields in seen.ranks], seen.way)
+    comparison = RankComparison(job, seen.records(TrainedRank), seen.way)
     verdict = comparison.verdict()
     if verdict.is_right:
         difference = comparison.largest_difference()
@@ -509,44 +475,34 @@ def _judged(answer: Answer, job: RankJob, way: str) -> tuple[Verdict, str]:
 
 def _problem(seen: ObservedRanks, job: RankJob) -> Verdict | None:
     """What is said if `train` failed on a rank."""
-    errors = [(rank, kind) for rank, kind in enumerate(seen.kinds) if kind]
-    if not errors:
+    error = seen.cause
+    if error is None:
         return None
-    rank, kind = min(errors, key=lambda error: FOLLOWING.index(error[1]) if error[1] in FOLLOWING else -1)
-    message = seen.messages[rank]
-    first_line = next((line.strip()[:200] for line in message.splitlines() if line.strip()), "without a message")
-    if kind == "ReturnedNothing" and seen.kinds.count(kind) < job.size:
-        return wrong(f"On rank {rank} `train` gives None. Which ranks must return the state and the steps?")
-    if kind in ("ReturnedNothing", "NotImplementedError"):
-        return Verdict(NOT_DONE, "`train` gives None: is a `return` missing?")
-    if "not been initialized" in message:
-        return wrong("A rank asks Horovod something before `hvd.init()`. What must come first?")
-    for words, hint in STRATEGY_ERRORS.items():
-        if words in message:
+    if error.kind in (GaveNothing.__name__, NotImplementedError.__name__):
+        if seen.kinds.count(error.kind) < job.size:
+            return wrong(f"On rank {error.rank} `train` gives None. Which ranks must return the state and the steps?")
+        return not_done("`train` gives None: is a `return` missing?")
+    for words, hint in ERRORS.items():
+        if words in error.message:
             return wrong(hint)
-    if job.done and rank and seen.way == "horovod" and "heckpoint" in message:
+    if job.done and error.rank and seen.way == "horovod" and "heckpoint" in error.message:
+        found = f"Rank {error.rank} finds no checkpoint: only rank 0's host has it."
+        return wrong(f"{found} Who reads, and how do the others get it?")
+    begun, first_line = seen.epochs_begun, error.first_line
+    if error.kind == "Stalled" and None not in begun and len(set(begun)) > 1:
         return wrong(
-            f"Rank {rank} finds no checkpoint: only rank 0's host has it. Who reads, and how do the others get it?"
+            f"The ranks begin with different `epochs_done` ({', '.join(map(str, begun))}). Who tells them rank"
+            " 0's, and after what?"
         )
     plainly = {
         "TooManySteps": "There are more steps than all epochs have. Where does the loop over an epoch end?",
         "TimeoutError": "The ranks do not come to an end. What do they wait for, or which loop does not end?",
-    }
-    if kind in plainly:
-        return wrong(plainly[kind])
-    if kind == "WrongForm":
-        return wrong(
+        "WrongForm": (
             f"`train` gives the checkpoint object `state` and the list of steps, as the serial program ({first_line})."
-        )
-    if kind == "Stalled":
-        begun = seen.epochs_begun
-        if None not in begun and len(set(begun)) > 1:
-            return wrong(
-                f"The ranks begin with different `epochs_done` ({', '.join(map(str, begun))}). Who tells them rank"
-                " 0's, and after what?"
-            )
-        return wrong(
+        ),
+        "Stalled": (
             f"{first_line[:1].upper() + first_line[1:]}. Which call does that rank leave out, or make a "
             "different number of times?"
-        )
-    return wrong(f"Rank {rank} fails with {f'{kind}: {first_line}'.rstrip('.')}.")
+        ),
+    }
+    return wrong(plainly.get(error.kind, f"Rank {error.rank} fails with {str(error).rstrip('.')}."))
