@@ -17,7 +17,8 @@ from distlab.labs.answer import line_of
 from distlab.labs.plain_data import Plain
 from distlab.runtime.errors import message_of
 
-_OPTIONS_OF_MAGIC = re.compile(r"(\s*--?[a-z][\w-]*(\s*\d+)?(?=\s))*")
+# Magics that run Python code, and their options.
+_RUNNING = r"(?m)^((?:[ \t]*\w+ *= *)?[ \t]*)(?:%%capture.*|%%?time(?:it)?\b(?:[ \t]+-[a-z]\w*(?:[ \t]*\d+)?)*[ \t]*)"
 
 
 class Cells:
@@ -27,20 +28,20 @@ class Cells:
         """Of what a cell prints the last `kept` characters are told."""
         self._kept = kept
         self.namespace: dict[str, Any] = {"__name__": "__main__", "__builtins__": __builtins__}
-        self.namespace |= {"get_ipython": lambda: _Shell(self), "display": display}
-        self.transformed: Callable[[str], str] = TransformerManager().transform_cell  # type: ignore[no-untyped-call]  # IPython has no types
+        self.namespace |= {"get_ipython": _Shell, "display": display}
+        self._python: Callable[[str], str] = TransformerManager().transform_cell  # type: ignore[no-untyped-call]  # IPython has no types
 
     def run(self, text: str, name: str) -> Plain:
         """Run a cell; returns {"printed": the last characters, "error": None or [class, message, line]}."""
         printed, error = io.StringIO(), None
         with redirect_stdout(printed), redirect_stderr(printed):
             try:
-                self.execute(self.transformed(text), name)
+                self._execute(self._python(re.sub(_RUNNING, r"\1", text)), name)
             except BaseException as raised:
                 error = self._described(raised)
         return {"printed": printed.getvalue()[-self._kept :], "error": error}
 
-    def execute(self, text: str, name: str) -> None:
+    def _execute(self, text: str, name: str) -> None:
         """Run Python text, `await` at its top included."""
         file = f"<cell {name}>"
         linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
@@ -71,20 +72,7 @@ def display(*things: object, display_id: object = None, **options: object) -> Si
 
 
 class _Shell:
-    """Replaces IPython's shell: magics that measure time or hide output run their code, all others do nothing."""
-
-    def __init__(self, cells: Cells) -> None:
-        self._cells = cells
-
-    def run_line_magic(self, name: str, line: str, *more: object) -> None:
-        if name in ("time", "timeit"):
-            self._cells.execute(self._cells.transformed(_OPTIONS_OF_MAGIC.sub("", line, 1).strip()), name)
-
-    def run_cell_magic(self, name: str, line: str, body: str) -> None:
-        if name == "timeit":  # in its line is what it does not measure
-            self.run_line_magic(name, f"{line} ")
-        if name in ("time", "timeit", "capture"):
-            self._cells.execute(self._cells.transformed(body), name)
+    """Replaces IPython's shell: commands and all other magics do nothing."""
 
     def getoutput(self, command: str) -> list[str]:
         return []

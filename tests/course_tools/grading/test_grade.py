@@ -2,6 +2,7 @@
 
 # ruff: noqa: E501  # one line for each case of a table
 
+import json
 import os
 import sys
 from collections.abc import Callable
@@ -155,22 +156,31 @@ def test_when_the_time_for_the_lab_is_used_up_earlier_points_stay(
     assert "stopped after 4 s in all" in report.notes
 
 
-@pytest.mark.parametrize(
-    "content", ["", "{", "null", '{"cells": [3]}', '{"cells": [{"cell_type": "code"}]}', "[" * 10**5]
-)
-def test_what_is_no_notebook_is_unreadable(tmp_path: Path, content: str) -> None:
+def cells_of(*sources: str) -> str:
+    return json.dumps({"cells": [{"cell_type": "code", "source": source} for source in sources]})
+
+
+UNREADABLE = {
+    "": "format 4",
+    "{": "format 4",
+    "null": "format 4",
+    '{"cells": [3]}': "format 4",
+    '{"cells": [{"cell_type": "code"}]}': "format 4",
+    "[" * 10**5: "format 4",
+    cells_of(*["x"] * 501): "more than 500",
+    cells_of("x" * 200_001): "longer than 200,000",
+}
+
+
+@pytest.mark.parametrize(("content", "why"), UNREADABLE.items(), ids=range(len(UNREADABLE)))
+def test_what_is_no_notebook_or_too_large_is_unreadable(tmp_path: Path, content: str, why: str) -> None:
     file = tmp_path / "lab.ipynb"
     file.write_text(content)
-    with pytest.raises(Unreadable, match="it is not a notebook of format 4"):
+    with pytest.raises(Unreadable, match=why):
         read(file)
 
 
-def test_a_notebook_with_too_much_in_it_is_unreadable_and_a_pipe_does_not_hang_the_grader(tmp_path: Path) -> None:
-    file = tmp_path / "lab.ipynb"
-    for cells in ([added("x")] * 501, [added("x" * 200_001)]):
-        nbformat.write(nbformat.v4.new_notebook(cells=cells), file)
-        with pytest.raises(Unreadable, match=r"more than 500|longer than 200,000"):
-            read(file)
+def test_a_pipe_does_not_hang_the_grader(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe.ipynb")
     with pytest.raises(Unreadable, match="not a plain file"):
         read(tmp_path / "pipe.ipynb")
