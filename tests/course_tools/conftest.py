@@ -1,4 +1,4 @@
-"""The sample lab for the tests of lab sources, and a browser."""
+"""The sample lab, as in `graded_sample`, for the tests of lab sources, jails and grading; and a browser."""
 
 import shutil
 from collections.abc import Iterator
@@ -6,9 +6,9 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Browser, sync_playwright
 
-from tests.distlab.labs.graded_sample import sample_source
+from tests.distlab.labs.graded_sample import graded, handed_in, isolated, kind, sample, sample_source
 
-__all__ = ["sample_source"]
+__all__ = ["graded", "handed_in", "isolated", "kind", "sample", "sample_source"]
 
 
 @pytest.fixture(scope="module")

@@ -3,11 +3,8 @@
 concurrent.futures was tried: one process that is killed breaks its pool, and with that the work on all other items.
 """
 
-import ctypes
 import multiprocessing
-import os
 import signal
-import sys
 import time
 from collections.abc import Callable, Generator, Sequence
 from multiprocessing.connection import Connection, wait
@@ -17,7 +14,6 @@ from typing import Any, TypeVar
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 _FORK = multiprocessing.get_context("fork")
-_PDEATHSIG = 1
 
 
 def run_apart(
@@ -25,7 +21,7 @@ def run_apart(
 ) -> Generator[tuple[Item, Result | None, str], None, None]:
     """Each item with what `work` returns for it, or None and the reason, as they end; at most `at_once` at a time.
 
-    When the iterator is closed, or this process ends, so do the others.
+    When the iterator is closed, so are the others.
     """
     waiting = list(items)
     running: dict[Connection[Any, Any], tuple[Item, BaseProcess, float]] = {}
@@ -34,7 +30,7 @@ def run_apart(
             while waiting and len(running) < at_once:
                 item = waiting.pop(0)
                 reading, writing = _FORK.Pipe(duplex=False)
-                process: BaseProcess = _FORK.Process(target=_do, args=(item, work, writing, os.getpid()))
+                process: BaseProcess = _FORK.Process(target=_do, args=(item, work, writing))
                 process.start()
                 writing.close()
                 running[reading] = item, process, time.monotonic() + seconds
@@ -59,13 +55,9 @@ def run_apart(
             process.kill()
 
 
-def _do(item: Item, work: Callable[[Item], Result], writing: "Connection[Any, Any]", parent: int) -> None:
+def _do(item: Item, work: Callable[[Item], Result], writing: "Connection[Any, Any]") -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
-    if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
-    if os.getppid() != parent:
-        return
     try:
         writing.send((work(item), ""))
     except BaseException as error:

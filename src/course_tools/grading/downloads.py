@@ -3,7 +3,7 @@
 import os
 import re
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
@@ -49,37 +49,33 @@ def sort(folder: Path, lab: str, students: Mapping[str, str], to: Path) -> None:
     students: how students are called, by the name or the number that the platform gives them; otherwise they are called
     by both, "Jane Doe_10345", at Blackboard and ILIAS by their login.
     """
-    of = platform(folder)
-    names = {}
-    if (about := folder / "submission_metadata.yml").is_file():
-        names = dict(_OF_GRADESCOPE.findall(about.read_text(errors="replace")))
-    matches = {entry: None if entry.is_symlink() else _match(entry, of) for entry in sorted(folder.iterdir())}
+    of, about = platform(folder), folder / "submission_metadata.yml"
+    names = dict(_OF_GRADESCOPE.findall(about.read_text(errors="replace"))) if about.is_file() else {}
+    matches = {entry: _match(entry, of) for entry in sorted(folder.iterdir()) if entry != about}
     # At Blackboard the name of the exercise is in front of the login; both may have a _ in them.
     logins = [match["name"] for match in matches.values() if match and of == "Blackboard"]
     exercise = f"{os.path.commonprefix(logins).rpartition('_')[0]}_" if logins else ""  # noqa: RUF071
     for entry, match in sorted(matches.items(), key=lambda item: _time(item[1])):  # the last attempt is copied last
         if match is None:
-            if entry.is_file() and entry != about:
+            if entry.is_file():
                 _copy(entry, to / entry.name)
             continue
         known = match.groupdict()
         number = known.get("id") or ""
         name = (known.get("name") or names.get(number, "")).removeprefix(exercise)
         unique = "_".join(filter(None, [name, number])) if of in _WITH_NUMBER else name or entry.name
-        student = next((students[each] for each in (unique, name, number) if each in students), unique)
-        if entry.is_file():
-            _copy(entry, to / student / lab / known["file"], _time(match))
-            continue
-        (to / student).mkdir(parents=True, exist_ok=True)
-        for file in _files(entry):
-            within = file.relative_to(entry)
-            is_loose = within == Path(file.name) and file.suffix.lower() == ".ipynb"
-            _copy(file, to / student / (Path(lab, file.name) if is_loose else within), _time(match))
+        home = to / next((students[each] for each in (unique, name, number) if each in students), unique)
+        home.mkdir(parents=True, exist_ok=True)
+        for file in [entry] if entry.is_file() else sorted(entry.rglob("*")):
+            is_loose = file.parent == entry and file.suffix.lower() == ".ipynb"
+            place = Path(lab, known.get("file", file.name)) if file == entry or is_loose else file.relative_to(entry)
+            if file.is_file() and not file.is_symlink():
+                _copy(file, home / place, _time(match))
 
 
 def _match(entry: Path, of: str) -> re.Match[str] | None:
     pattern = (_FOLDERS if entry.is_dir() else _FILES).get(of)
-    return pattern.fullmatch(entry.name) if pattern else None
+    return pattern.fullmatch(entry.name) if pattern and not entry.is_symlink() else None
 
 
 def _time(match: re.Match[str] | None) -> float:
@@ -89,10 +85,6 @@ def _time(match: re.Match[str] | None) -> float:
         with suppress(ValueError):
             return datetime.strptime(re.sub(r"\b(?=\d{3} )", "0", text), form).timestamp()
     return 0.0
-
-
-def _files(folder: Path) -> Iterator[Path]:
-    return (file for file in sorted(folder.rglob("*")) if file.is_file() and not file.is_symlink())
 
 
 def _copy(file: Path, target: Path, time: float = 0.0) -> None:

@@ -115,8 +115,6 @@ def _run(step: LabStep, work: SandboxedWork, lab: Lab) -> tuple[str, str, str]:
         return "", f"The cell was abandoned: {error}.", "" if is_explained else "hung or ended its process"
     if run.error is None:
         return run.printed, "", ""
-    if run.error.kind == "PrintedTooMuch":
-        return run.printed, f"The cell was stopped: {run.error.message}.", "printed without end"
     kind = getattr(builtins, run.error.kind, None)  # a student may call exceptions anything
     is_known = isinstance(kind, type) and issubclass(kind, BaseException)
     return run.printed, _sentence(run.error), f"failed with {run.error.kind if is_known else 'an error'}"

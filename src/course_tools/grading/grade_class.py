@@ -4,12 +4,10 @@ import json
 import os
 import resource
 import secrets
-import shutil
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
-from datetime import datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Annotated
@@ -58,43 +56,38 @@ class Plan:
 def check(lab: str, /) -> None:
     """Print what the checks of a lab say of the working copy, or where there is none, of the course's own file.
 
+    The notebook is graded as a class is, with the inputs of the checks. Raises registry.NoSuchLab and CannotCheck.
+
     Args:
         lab: The number of its chapter: "06".
     """
     processes.end_on_signals()
-    copy = user_folders.user_folder(working_copy.NAME) / LABS
-    for line in checked(lab, copy if copy.is_dir() else LABS):
-        print(line, flush=True)
-    if not copy.is_dir():
-        print("This was the course's own file; `make lab` makes your copy of the labs.")
-
-
-def checked(number: str, folder: Path) -> Iterator[str]:
-    """The name of `folder`/NN_topic/lab.ipynb, a line for each exercise, as its check prints it, and the points.
-
-    The notebook is graded as a class is, with the inputs of the checks. Raises registry.NoSuchLab and CannotCheck.
-    """
     with startup_notes.hidden():
-        lab = registry.lab(number)
-        of_lab = material.load(registry.LABS / lab.name / lab_sources.TEXT, lab)
-    file = folder / lab.name / lab_sources.STUDENT
+        of_course = registry.lab(lab)
+        of_lab = material.load(registry.LABS / of_course.name / lab_sources.TEXT, of_course)
+    copy = user_folders.user_folder(working_copy.NAME) / LABS
+    file = (copy if copy.is_dir() else LABS) / of_course.name / lab_sources.STUDENT
     try:
         cells, look_at = notebook.read(file)
         fitted = notebook.fit(cells, of_lab, look_at)
     except notebook.Unreadable as error:
-        fresh = f".venv/bin/distlab lab --fresh {lab.number}"
+        fresh = f".venv/bin/distlab lab --fresh {of_course.number}"
         raise CannotCheck(f"{file} cannot be checked: {error}; `{fresh}` gives the lab back.") from None
     kind, _ = protections.strongest(accept_weak=True)
-    yield f"{file}:"
+    print(f"{file}:", flush=True)
     report = grade_notebook(of_lab, fitted, kind, seed=0)
     if report.troubles:
         raise CannotCheck(f"{file} cannot be checked: {report.troubles[0]}.")
     for graded in report.exercises:
         line = registry.shown(graded.exercise.name, graded.verdict)
-        yield line if not graded.error or graded.error in line else f"{line}\n  {graded.error}"
-    yield from (f"Another cell, {name}. {error}" for name, error in report.failed.items())
-    yield from (f"{note[:1].upper()}{note[1:]}." for note in fitted.notes)
-    yield f"{report.score:g} of {lab.points:g} points"
+        print(line if not graded.error or graded.error in line else f"{line}\n  {graded.error}")
+    for name, failure in report.failed.items():
+        print(f"Another cell, {name}. {failure}")
+    for note in fitted.notes:
+        print(f"{note[:1].upper()}{note[1:]}.")
+    print(f"{report.score:g} of {of_course.points:g} points")
+    if not copy.is_dir():
+        print("This was the course's own file; `make lab` makes your copy of the labs.")
 
 
 def grade(
@@ -126,44 +119,30 @@ def grade(
         raise submissions.NotATime("A share for late work needs the deadline: --due '2026-11-20 18:00'.")
     build = user_folders.announced(GRADES.parent.name, "the grades go")
     sources = {source.parent.name: source for source in lab_sources.chosen(LABS, only)}
-    with TemporaryDirectory() as scratch:
+    results, began = build / GRADES.name, time.monotonic()
+    build.mkdir(parents=True, exist_ok=True)
+    with TemporaryDirectory() as scratch, TemporaryDirectory(prefix="unfinished-", dir=build) as unfinished:
         folder = submissions.by_student(handed_in, list(sources), Path(scratch))
         found = submissions.find(folder, list(sources), until, bool(only))
         kind, protected = protections.strongest(weak)
-        print(protected)
-        plan = Plan(
-            {name: material.load(sources[name]) for name in sorted({submission.lab for submission in found})},
-            secrets.randbits(62) if seed is None else seed,
-            kind,
-            protected,
-            build / f"{GRADES.name}-unfinished-{os.getpid()}",
-            1.0 if late_share is None else late_share,
-            at_once or max(1, devices.cores()),
-        )
-        return _grade_all(plan, found, submissions.left_out(folder), until)
-
-
-def _grade_all(plan: Plan, found: Sequence[Submission], left_out: Sequence[str], due: datetime | None) -> int:
-    """Grade, write the tables and pages beside the plan's folder, and print what to look at; the exit status."""
-    began, results = time.monotonic(), plan.folder.parent / GRADES.name
-    plan.folder.mkdir(parents=True)
-    try:
+        print(protected, flush=True)
+        materials = {name: material.load(sources[name]) for name in sorted({submission.lab for submission in found})}
+        seed = secrets.randbits(62) if seed is None else seed
+        new = Path(unfinished, GRADES.name)
+        new.mkdir()
+        share, at_once = 1.0 if late_share is None else late_share, at_once or max(1, devices.cores())
+        plan = Plan(materials, seed, kind, protected, new, share, at_once)
         grades = run(plan, found)
-        look_at = [*left_out, *(line for each in grades for line in each.look_at)]
-        report: dict[str, object] = {"seed": plan.seed, "due": due and due.isoformat(" ")}
-        report |= {"seconds": round(time.monotonic() - began, 1), "protections": plan.protected, "look_at": look_at}
+        look_at = [*submissions.left_out(folder), *(line for each in grades for line in each.look_at)]
+        report: dict[str, object] = {"seed": seed, "due": until and until.isoformat(" ")}
+        report |= {"seconds": round(time.monotonic() - began, 1), "protections": protected, "look_at": look_at}
         report["grades"] = [{name: getattr(each, name) for name in (*feedback.COLUMNS, "points")} for each in grades]
-        (plan.folder / "report.json").write_text(json.dumps(report, indent=2) + "\n")
-        feedback.write_table(grades, plan.folder / "grades.csv")
+        (new / "report.json").write_text(json.dumps(report, indent=2) + "\n")
+        feedback.write_table(grades, new / "grades.csv")
         if results.exists():
             changed = time.strftime("%Y-%m-%d-%H%M%S", time.localtime(results.stat().st_mtime))
             print(f"The grades of the run before are kept in {results.rename(f'{results}-{changed}-{os.getpid()}')}.")
-        plan.folder.rename(results)
-    except KeyboardInterrupt:
-        print("\nInterrupted; no student's process is running, and no grade was written.")
-        return 130
-    finally:
-        shutil.rmtree(plan.folder, ignore_errors=True)
+        new.rename(results)
     print(f"{len(grades)} notebooks in {time.monotonic() - began:.0f} s: {results / 'grades.csv'}")
     for line in look_at:
         print(f"LOOK AT {line}")
@@ -197,16 +176,11 @@ def _graded(submission: Submission, plan: Plan) -> Grade:
     """Grade a submission and write its page."""
     _limit_memory()
     student, lab, of_lab = submission.student, submission.lab, plan.materials[submission.lab]
-    report = Report([Graded(exercise) for exercise in of_lab.lab])
-    notes, look_at = list(submission.notes), list(submission.look_at)
+    report, look_at = Report([Graded(exercise) for exercise in of_lab.lab]), submission.look_at
     if submission.file is not None:
         try:
             cells, of_file = notebook.read(submission.file)
             fitted = notebook.fit(cells, of_lab, of_file)
-        except notebook.Unreadable as error:
-            notes.append(f"unreadable: {error}")
-            look_at.append(notes[-1])
-        else:
             report = grade_notebook(of_lab, fitted, plan.kind, plan.seed)
             look_at += fitted.look_at
             look_at += [
@@ -214,10 +188,14 @@ def _graded(submission: Submission, plan: Plan) -> Grade:
                 for each in report.exercises
                 if each.exercise.name in fitted.copied and each.verdict.state != RIGHT
             ]
+        except notebook.Unreadable as error:
+            report.notes.append(f"unreadable: {error}")
+            look_at.append(report.notes[-1])
     score = round(report.score * (plan.late_share if submission.late else 1), 2)
     lines = [printable(f"{student} {lab}: {line}") for line in look_at]
     points = {each.exercise.name: each.points for each in report.exercises}
-    grade = Grade(student, lab, score, of_lab.lab.points, "; ".join([*notes, *report.notes]), points, lines)
+    note = "; ".join([*submission.notes, *report.notes])
+    grade = Grade(student, lab, score, of_lab.lab.points, note, points, lines)
     if report.troubles:
         without = f" ({report.score:g} of {of_lab.lab.points:g} points without it)"
         grade = _not_graded(submission, plan, report.troubles, without)

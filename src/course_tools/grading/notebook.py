@@ -14,7 +14,6 @@ from course_tools.lab_sources import CHECK
 _LARGEST = 50 * 2**20
 _MOST_CELLS, _MOST_TEXT = 500, 200_000
 _NO_NOTEBOOK = "it is not a notebook of format 4"
-_CONFLICT = "git has left the marks of a merge conflict in it, such as <<<<<<<: keep one of the two versions"
 
 
 class Unreadable(Exception):
@@ -46,7 +45,6 @@ class Fitted:
 
 def document(file: Path) -> tuple[Any, str]:
     """What a notebook file holds, in UTF-8, UTF-16 or UTF-32, and a note if more text follows. Raises Unreadable."""
-    content = b""
     try:
         about = file.lstat()
         if not stat.S_ISREG(about.st_mode):
@@ -59,7 +57,7 @@ def document(file: Path) -> tuple[Any, str]:
     except OSError as error:
         raise Unreadable(str(error.strerror)) from None
     except (ValueError, RecursionError, MemoryError):
-        raise Unreadable(_CONFLICT if b"\n<<<<<<< " in content else _NO_NOTEBOOK) from None
+        raise Unreadable(_NO_NOTEBOOK) from None
     follows = "more text follows after the notebook's end, as when a longer file was written over: it does not count"
     return notebook, follows if text[end:].strip() else ""
 

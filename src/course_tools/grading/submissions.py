@@ -66,21 +66,17 @@ def find(folder: Path, labs: Sequence[str], due: datetime | None = None, only: b
     if not folder.is_dir() or working_copy.is_copy(folder) or (folder / "labs" / "nbgrader_config.py").exists():
         what = "the course or a copy of it" if folder.is_dir() else "no folder that there is"
         raise NoSubmissions(f"{folder} is {what}; set SUBMISSIONS=folder, with folder/STUDENT/NN_topic/lab.ipynb.")
-    try:
-        by_lab = [place for place in _folders(folder) if place.name in labs]
-        homes = [home for place in by_lab for home in _folders(place)] if by_lab else _folders(folder)
-        students = roster(folder)
-        listed = set(students.values())
-        called = {home: students.get(_name(home.name), _name(home.name)) for home in homes}
-        submissions = [
-            _submission(student, lab, [home for home in homes if called[home] == student], bool(by_lab), due)
-            for student in sorted(set(called.values()) | listed)
-            for lab in sorted(labs)
-        ]
-    except OSError as error:
-        raise NoSubmissions(f"{error.filename} cannot be read: {error.strerror}.") from None
+    by_lab = [place for place in _folders(folder) if place.name in labs]
+    homes = [home for place in by_lab for home in _folders(place)] if by_lab else _folders(folder)
+    names = roster(folder)
+    called = {home: names.get(_name(home.name), _name(home.name)) for home in homes}
+    submissions = [
+        _submission(student, lab, [home for home in homes if called[home] == student], bool(by_lab), due)
+        for student in sorted({*called.values(), *names.values()})
+        for lab in sorted(labs)
+    ]
     for submission in submissions:
-        if listed and submission.student not in listed:
+        if names and submission.student not in names:
             submission.look_at.append(f"the folder is not in {ROSTER}")
         submission.notes += submission.look_at
     handed_in = {submission.lab for submission in submissions if submission.file is not None}
@@ -136,70 +132,51 @@ def roster(folder: Path) -> dict[str, str]:
 def _submission(student: str, lab: str, homes: Sequence[Path], by_lab: bool, due: datetime | None) -> Submission:
     """Which notebook of a student counts for a lab, and when it was handed in."""
     found = Submission(student, lab)
-    alike = [place for home in homes for place in _folders(home) if re.match(rf"{lab[:2]}([ _-]|$)", place.name)]
-    places = sorted(alike, key=lambda place: (place.name != lab, place.name))
     if by_lab:
         places = [home for home in homes if home.parent.name == lab]
-    if not places:
-        entries = [entry.name for home in homes if not by_lab for entry in _visible(home)]
-        strays = [name for name in entries if not re.match(r"\d\d([ _-]|$)", name)]
-        (found.look_at if strays else found.notes).append(
-            f"missing, but there is {_quoted(strays)}" if strays else "missing"
-        )
+    else:
+        alike = [place for home in homes for place in _folders(home) if re.match(rf"{lab[:2]}([ _-]|$)", place.name)]
+        places = sorted(alike, key=lambda place: (place.name != lab, place.name))
+    entries = [entry for home in places[:1] or homes for entry in _visible(home)]
+    notebooks = [entry for entry in entries if places and entry.suffix.lower() == ".ipynb"]
+    if not notebooks:
+        others = r"\d\d([ _-]|$)"  # labs' folders, where there is none of this one
+        strays = [entry.name for entry in entries if places or not (by_lab or re.match(others, entry.name))]
+        but = f", but there is {_quoted(strays)}" if strays else ""
+        (found.look_at if strays else found.notes).append(f"missing{but}")
         return found
     if len(places) > 1:
         found.notes.append(f"{len(places)} folders for this lab, {_quoted([places[0].name])} counts")
     elif places[0].name != lab and not by_lab:
         found.notes.append("the folder has another name than the lab's")
-    notebooks = [entry for entry in _visible(places[0]) if entry.suffix.lower() == ".ipynb"]
-    if notebooks:
-        found.file = _counting(notebooks, found)
-        _compare_with(due, found, found.file)
-        return found
-    strays = [entry.name for entry in _visible(places[0])]
-    renamed = [name for name in strays if re.search(r"\.ipynb\.(txt|json)$", name, re.IGNORECASE)][:1]  # by a browser
-    hint = f"; {_quoted(renamed)} may be one: rename it to {STUDENT}" if renamed else ""
-    if strays:
-        found.look_at.append(f"missing: the folder holds no notebook, but {_quoted(strays)}{hint}")
-    else:
-        found.notes.append("missing: the folder is empty")
+    # lab.ipynb counts, without it the newest, the course's solution last.
+    found.file = max(notebooks, key=lambda file: (file.name == STUDENT, file.name != SOLUTION, file.lstat().st_mtime))
+    name = _quoted([found.file.name])
+    if found.file.name == SOLUTION:
+        found.look_at.append(f"no {STUDENT}, {name} counts, as the course's solution is called")
+    elif len(notebooks) > 1:
+        found.notes.append(f"{len(notebooks)} notebooks, {name} counts")
+    elif found.file.name != STUDENT:
+        found.notes.append(f"no {STUDENT}, {name} counts")
+    if due is not None:
+        _compare(found, found.file, due)
     return found
 
 
-def _counting(notebooks: Sequence[Path], found: Submission) -> Path:
-    """Of several notebooks lab.ipynb, without it the newest, the course's solution last."""
-    newest = max(notebooks, key=lambda entry: (entry.name != SOLUTION, entry.lstat().st_mtime, entry.name))
-    file = next((entry for entry in notebooks if entry.name == STUDENT), newest)
-    many = f"{len(notebooks)} notebooks"
-    if file.name == SOLUTION:
-        found.look_at.append(f"no {STUDENT}, {_quoted([file.name])} counts, as the course's solution is called")
-    elif file.name != STUDENT:
-        why = f", the newest of {many}" if len(notebooks) > 1 else ""
-        found.notes.append(f"no {STUDENT}, {_quoted([file.name])} counts{why}")
-    elif len(notebooks) > 1:
-        found.notes.append(f"{many}, {STUDENT} counts")
-    return file
-
-
-def _compare_with(due: datetime | None, found: Submission, file: Path) -> None:
+def _compare(found: Submission, file: Path, due: datetime) -> None:
     """A time in timestamp.txt next to the notebook counts, as nbgrader writes it, else that of the last change."""
-    if due is None:
-        return
-    changed, written = datetime.fromtimestamp(min(file.lstat().st_mtime, 2**37), UTC), None
+    changed = handed_in = datetime.fromtimestamp(min(file.lstat().st_mtime, 2**37), UTC)
     stamp = file.with_name(TIMESTAMP)
     if stamp.is_file() and not stamp.is_symlink():
         text = stamp.open("rb").read(100).decode(errors="replace").strip()
         try:
-            written = datetime.fromisoformat(text.removesuffix(" UTC"))
-            written = written.replace(tzinfo=UTC) if text.endswith(" UTC") else written.astimezone()
-        except ValueError:
+            handed_in = datetime.fromisoformat(text.replace(" UTC", "+00:00")).astimezone()
+        except (ValueError, OverflowError):
             found.look_at.append(f"{TIMESTAMP} says {text[:40]!a}, which is no time; that of the file counts")
-    seconds = ((written or changed) - due).total_seconds()
-    if seconds > 0:
-        days, minutes = divmod(int(seconds // 60), 1440)
+    if handed_in > due:
         found.late = True
-        by_file = " by the time of the file" if written is None else ""
-        found.notes.append(f"late by {days} d {minutes // 60} h {minutes % 60} min{by_file}")
+        by_file = " by the time of the file" if handed_in is changed else ""
+        found.notes.append(f"late by {timedelta(seconds=int((handed_in - due).total_seconds()))}{by_file}")
     elif changed > due:  # as anybody can write who hands in a folder
         found.look_at.append(f"{TIMESTAMP} says in time, but the notebook was changed after the deadline")
 

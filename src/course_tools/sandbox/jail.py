@@ -6,7 +6,6 @@ Where neither works there is the weak one: a process of its own with the system'
 """
 
 import os
-import shlex
 import shutil
 import sys
 from collections.abc import Sequence
@@ -17,14 +16,10 @@ from pathlib import Path
 MIB = 2**20
 INSIDE = "/lab"
 """The folder in which a student's code works."""
-WRITABLE = ["/tmp", "/dev/shm", INSIDE]
+WRITABLE = [INSIDE, "/tmp", "/dev/shm"]
 NOBODY = 65534
 _SYSTEM = ["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/sys/devices/system"]
 _ETC = ["hosts", "ld.so.cache", "ld.so.conf", "ld.so.conf.d", "alternatives", "localtime", "ssl/openssl.cnf"]
-_DEVICES = ["null", "zero", "full", "random", "urandom"]
-_LOOPBACK_UP = 'import fcntl,socket,struct;fcntl.ioctl(socket.socket(),0x8914,struct.pack("16sh14x",b"lo",65))'
-# A user may not take these flags of the machine's folders away.
-_FLAGS = {os.ST_NOEXEC: "noexec", os.ST_NOATIME: "noatime", os.ST_NODIRATIME: "nodiratime", os.ST_RELATIME: "relatime"}
 
 
 class Kind(StrEnum):
@@ -37,7 +32,7 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True)
 class Limits:
-    """Sizes in bytes; `threads` counts those of all processes, `printed` characters, `files` those on the jail's disk.
+    """Sizes in bytes; `threads` counts those of all processes, `files` those on the jail's disk.
 
     `address_space` is that of each process (None: without limit), `memory` what all of them use together.
     """
@@ -50,7 +45,6 @@ class Limits:
     disk: int = 64 * MIB
     files: int = 2500
     open_files: int = 256
-    printed: int = 1_000_000
 
 
 PLAIN = Limits()
@@ -113,37 +107,13 @@ def _bubblewrap(setting: Setting) -> list[str]:
 
 
 def _unshare(setting: Setting, root: str, inner: Sequence[str]) -> list[str]:
-    """A shell, first in namespaces of its own, mounts what is seen below `root` and goes there for good."""
-    lines = ["PATH=$PATH:/usr/sbin:/sbin"]  # where Debian has chroot, which users' PATH lacks
-    lines += ["umask 022", f"mount -t tmpfs -o size={setting.limits.disk},mode=755,nosuid tmpfs {root}", f"cd {root}"]
-    lines += [f"mkdir -p .{folder}" for folder in (*WRITABLE, "/proc", "/empty", "/sys/class/net")]
-    lines += [f"chmod 1777 .{folder}" for folder in WRITABLE]
-
-    def shown(path: Path, options: str, source: Path | str) -> None:
-        place = shlex.quote(f".{path}")
-        lines.append(f"mkdir -p {shlex.quote(f'.{path.parent}')}")
-        if path.is_symlink():
-            lines.append(f"ln -s {shlex.quote(str(path.readlink()))} {place}")
-        else:
-            lines.append(f"{'mkdir -p' if path.is_dir() else 'touch'} {place}")
-            lines.append(f"mount -o {options} {shlex.quote(str(source))} {place}")
-
-    for path in _visible(setting):
-        flags = os.statvfs(path).f_flag
-        shown(
-            path, ",".join(["rbind", "ro", "nosuid", "nodev", *(_FLAGS[each] for each in _FLAGS if flags & each)]), path
-        )
-    for hidden in setting.hidden:
-        shown(hidden, "bind", f"{root}/empty" if hidden.is_dir() else "/dev/null")
-    for device in _DEVICES:
-        shown(Path("/dev", device), "bind", f"/dev/{device}")
-    lines.append("mount -t proc -o nosuid,nodev,noexec proc ./proc")
-    lines.append(f"{shlex.quote(sys.executable)} -I -S -c {shlex.quote(_LOOPBACK_UP)}")
-    lines.append(f"exec {shlex.join(['chroot', root, *inner])}")
+    """In namespaces of its own `jail.sh` mounts what is seen below `root` and goes there for good."""
     own = ["unshare", "--mount", "--net", "--pid", "--ipc", "--uts", "--fork", "--kill-child"]
     own += ["--user", "--map-root-user"] if os.getuid() else []
+    places = ["\n".join(map(str, paths)) for paths in (_visible(setting), setting.hidden)]
+    script = ["sh", str(Path(__file__).with_name("jail.sh")), root, str(setting.limits.disk), *places, sys.executable]
     # With whoever asked for it ends `unshare`, and with that all inside.
-    return ["setpriv", "--pdeathsig=KILL", *own, "sh", "-euc", "\n".join(lines)]
+    return ["setpriv", "--pdeathsig=KILL", *own, *script, *inner]
 
 
 def _visible(setting: Setting) -> list[Path]:

@@ -5,14 +5,14 @@ import json
 import os
 import secrets
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from multiprocessing import Pipe
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +28,6 @@ from distlab.runtime import environment
 _SECONDS_TO_START = 300.0
 _BETWEEN_LOOKS = 0.2
 _FIRST_USER = 1_234_500_000
-TIMES_ON_THE_WALL, LEAST_ON_THE_WALL = 10, 60.0
 # Nothing else of the grader's environment reaches a student's code.
 _KEPT_VARIABLES = ("PATH", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "LD_LIBRARY_PATH")
 # Nobody can answer a forgotten breakpoint(); jails run side by side, so that each has one thread.
@@ -46,7 +45,7 @@ class SandboxFailed(Exception):
 
 
 class Trouble(Gone):
-    """The machine ended the process, or was too busy to let it end; not the student's fault."""
+    """The machine ended the process; not the student's fault."""
 
 
 @dataclass
@@ -66,7 +65,7 @@ class Jail:
         self._setting, self._kind = setting, setting.kind or jail.candidates()[0]
         self._waits: dict[int, float] = {}  # by process, seconds for a processor before it was asked
         self._scratch = tempfile.TemporaryDirectory(prefix="distlab-jail-", ignore_cleanup_errors=True)
-        self._connection, theirs = socket.socketpair()
+        self._connection, theirs = Pipe()
         # A user that no other jail of this machine has now.
         user = jail.NOBODY if self._kind is Kind.WEAK else _FIRST_USER + 64 * os.getpid() + next(_numbers) % 64
         command = jail.command(setting, self._kind, self._scratch.name, user, self._inner())
@@ -82,7 +81,7 @@ class Jail:
             )
             theirs.close()
             try:
-                self.ask("files", [Allowance(_SECONDS_TO_START)], setting.files)
+                self.ask("write", [setting.files], {}, [Allowance(_SECONDS_TO_START)])
             except AnswerError as error:
                 log.seek(0)
                 said = log.read().strip().splitlines() or [str(error)]
@@ -94,10 +93,10 @@ class Jail:
     def ask(
         self,
         what: str,
+        arguments: Sequence[object],
+        keywords: Mapping[str, object],
         allowances: Sequence[Allowance],
-        *arguments: object,
         respond: Callable[[Plain], Plain] | None = None,
-        **keywords: object,
     ) -> Plain:
         """What the method `what` of `student.Student` gives; the process is ended when an allowance is used up.
 
@@ -105,7 +104,7 @@ class Jail:
         answer is if it is an error: an AnswerError or a SimulationError.
         """
         token = secrets.token_hex(8)  # so that nothing can be sent before it is asked for
-        question = {"do": what, "token": token, "arguments": list(arguments), "keywords": keywords}
+        question = {"do": what, "token": token, "arguments": list(arguments), "keywords": dict(keywords)}
         reply = self._exchanged(token, question, allowances)
         while respond is not None and set(reply) == {"ask"}:  # the judge's own time is nobody's
             reply = self._exchanged(token, {"response": respond(plain(reply["ask"]))}, allowances)
@@ -135,42 +134,44 @@ class Jail:
         self._scratch.cleanup()
 
     def _exchanged(self, token: str, message: Any, allowances: Sequence[Allowance]) -> dict[PlainKey, Plain]:
-        """Send a message and wait for the next with that token as long as is allowed."""
+        """Send a message and wait for the next with that token as long as is allowed; in the main thread only."""
         if self.gone is not None:
             raise Gone(self.gone)
-        began, used = time.monotonic(), 0.0
+        began, waited = time.monotonic(), 0.0
         limit = min(allowances, key=lambda each: each.seconds - each.used)
-        left = limit.seconds - limit.used
         self._waits.clear()
 
-        def look() -> float:
-            nonlocal used
-            wall = used = time.monotonic() - began
-            if wall > _BETWEEN_LOOKS:
-                used = max(0.0, wall - self._look())
-            if used >= left:
+        def look(*_: object) -> None:
+            nonlocal waited
+            waited = self._look()
+            if time.monotonic() - began - waited >= limit.seconds - limit.used:
                 raise TookTooLong(f"it did not end within {limit.seconds:g} s and was stopped")
-            if wall > max(TIMES_ON_THE_WALL * left, LEAST_ON_THE_WALL):
-                raise Trouble("the machine was too busy to let it end")
-            return _BETWEEN_LOOKS
+            signal.setitimer(signal.ITIMER_REAL, _BETWEEN_LOOKS)  # not again once it has raised something
 
         try:
-            wire.send(self._connection, message, look)
-            reply = wire.receive(self._connection, look)
+            handler = signal.signal(signal.SIGALRM, look)
+            timer = signal.setitimer(signal.ITIMER_REAL, _BETWEEN_LOOKS)
+            try:
+                wire.send(self._connection, message)
+                reply = wire.receive(self._connection)
+            finally:
+                signal.setitimer(signal.ITIMER_REAL, 0)
+                signal.signal(signal.SIGALRM, handler)
+                signal.setitimer(signal.ITIMER_REAL, *timer)
             if not isinstance(reply, dict) or reply.pop("token", None) != token:
                 raise wire.BrokenMessage("it does not say to which question")
             return reply
         except (TookTooLong, Gone) as error:
             self.end(str(error))
             raise
-        except wire.BrokenMessage as error:
+        except (ConnectionError, EOFError):
+            raise self._ended() from None
+        except (wire.BrokenMessage, OSError) as error:
             self.end(f"it sent something that is no answer: {error}")
             raise Gone(str(self.gone)) from None
-        except wire.Closed:
-            raise self._ended() from None
         finally:
             for allowance in allowances:
-                allowance.used += used
+                allowance.used += max(0.0, time.monotonic() - began - waited)
 
     def _look(self) -> float:
         """Keep the limits on memory, processes and files; the seconds that a process has waited for a processor."""
@@ -181,16 +182,16 @@ class Jail:
                 alive += process.status() != psutil.STATUS_ZOMBIE
                 waits = int(Path(f"/proc/{process.pid}/schedstat").read_text().split()[1]) / 1e9
                 waited = max(waited, waits - self._waits.setdefault(process.pid, waits))
-                root = Path(f"/proc/{process.pid}/root")
-                for folder in () if root.samefile("/") else jail.WRITABLE:
-                    disk = os.statvfs(f"{root}{folder}")
+                for folder in jail.WRITABLE:  # whoever is in no jail has not the first of them
+                    disk = os.statvfs(f"/proc/{process.pid}/root{folder}")
                     files = max(files, disk.f_files - disk.f_ffree)
-        if alive > limits.processes:
-            raise Gone(f"it started more than {limits.processes} processes and was stopped")
-        if memory > limits.memory:
-            raise Gone(f"it used more than {limits.memory // MIB} MiB of memory and was stopped")
-        if files > limits.files:
-            raise Gone(f"it made more than {limits.files} files and was stopped")
+        for used, most, what in (
+            (alive, limits.processes, "processes"),
+            (memory // MIB, limits.memory // MIB, "MiB of memory"),
+            (files, limits.files, "files"),
+        ):
+            if used > most:
+                raise Gone(f"it used more than {most} {what} and was stopped")
         return waited
 
     def _processes(self) -> list[psutil.Process]:
@@ -225,7 +226,7 @@ class Jail:
                 os.chown(folder, jail.NOBODY, jail.NOBODY)
             else:
                 del kernels["NPROC"]  # it counts what the user runs elsewhere too
-        options = {"limits": kernels, "printed": limits.printed, "folder": folder, "modules": [*self._setting.modules]}
+        options = {"limits": kernels, "folder": folder, "modules": [*self._setting.modules]}
         return [sys.executable, "-P", "-m", "course_tools.sandbox.student", json.dumps(options)]
 
     def _variables(self) -> dict[str, str]:

@@ -14,7 +14,7 @@ from course_tools.sandbox.work import SandboxedWork
 from distlab.labs.plain_data import Plain
 from distlab.runtime.errors import PlainError
 
-_LIMITS = "Students' code has limits on time, memory, processes, files and printing"
+_LIMITS = "Students' code has limits on time, memory, processes and files"
 
 
 class NoSandbox(PlainError):

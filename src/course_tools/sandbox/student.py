@@ -9,12 +9,12 @@ import json
 import os
 import pdb
 import resource
-import socket
 import sys
 from collections.abc import Callable, Coroutine, Generator
 from contextlib import suppress
+from multiprocessing.connection import Connection
 from pathlib import Path
-from types import ModuleType, coroutine
+from types import coroutine
 from typing import Any, cast
 
 from course_tools.sandbox import wire
@@ -34,7 +34,7 @@ OPERATIONS = ("send", "receive", "receive_any", "exchange", "reduce", "compute")
 
 def main(options: dict[str, Any]) -> None:
     """Import what cells will need, take the limits, answer questions until there are no more."""
-    connection = socket.socket(fileno=os.dup(0))
+    connection: wire.Wire = Connection(os.dup(0))
     nowhere = os.open(os.devnull, os.O_RDWR)
     for number in (0, 1, 2):
         os.dup2(nowhere, number)
@@ -50,10 +50,10 @@ def main(options: dict[str, Any]) -> None:
             most = most if hard == resource.RLIM_INFINITY else min(most, hard)
             resource.setrlimit(kind, (most, most))
     sys.setrecursionlimit(1000)
-    _answer(connection, options["printed"])
+    _answer(connection)
 
 
-def _answer(connection: socket.socket, most_printed: int) -> None:
+def _answer(connection: wire.Wire) -> None:
     # Everything is looked up before a cell runs, so that replacing it later has no effect.
     send, receive, process, end, own, token = wire.send, wire.receive, os.getpid, os._exit, os.getpid(), ""
 
@@ -61,11 +61,11 @@ def _answer(connection: socket.socket, most_printed: int) -> None:
         send(connection, {"token": token, "ask": plain(value)})
         return cast(dict[str, Plain], receive(connection))["response"]
 
-    reply_to, changed = Student(most_printed, ask).reply, watch()
+    reply_to, changed = Student(ask).reply, watch()
     while True:
         try:
             question = cast(dict[str, Any], receive(connection))  # the grader sends nothing else
-        except wire.Closed:
+        except EOFError:
             end(0)
         token, is_rank = question.pop("token"), question["do"].endswith("_rank")
         reply = reply_to(question)
@@ -83,31 +83,33 @@ def watch() -> Callable[[], list[str]]:
     """
     python = ("builtins", "json", "os", "pathlib", "tempfile", "time", "numpy")
     modules = {name: module for name, module in sys.modules.items() if _is_ours(name) or name in python}
-    owners: dict[int, tuple[str, Any]] = {id(module): (name, module) for name, module in modules.items()}
     kinds = [value for module in modules.values() for value in vars(module).values() if isinstance(value, type)]
     if keras := getattr(sys.modules.get("tensorflow"), "keras", None):
         kinds += [keras.Sequential, keras.layers.Dense, keras.optimizers.SGD]
+    owners: dict[str, Any] = dict(modules)
     for kind in kinds:
         if _is_ours(kind.__module__) or kind.__module__ == "pathlib" or "keras" in kind.__module__:
-            owners |= {id(each): (each.__qualname__, each) for each in kind.__mro__[:-1]}
-    # Looked up once: later these may be a student's.
-    loaded, read, get, has, ours, same = sys.modules, vars, getattr, callable, _is_ours, isinstance
-    wrapped = (property, staticmethod, classmethod)
-    held = []
-    for name, owner in owners.values():
-        functions = {key: value for key, value in read(owner).items() if has(value) or same(value, wrapped)}
-        held.append((name, owner, {key: (value, get(value, "__code__", None)) for key, value in functions.items()}))
+            owners |= {f"{each.__module__}.{each.__qualname__}": each for each in kind.__mro__[:-1]}
+    loaded = sys.modules
+
+    def functions() -> dict[tuple[str, str], tuple[object, object]]:
+        return {
+            (name, key): (value, getattr(value, "__code__", None))
+            for name, owner in owners.items()
+            for key, value in vars(owner).items()
+            if callable(value) or isinstance(value, (property, staticmethod, classmethod))
+        }
+
+    before = functions()
 
     def changed() -> list[str]:
-        found = [name for name, module in modules.items() if loaded.get(name) is not module]
-        for name, owner, before in held:
-            now = read(owner)
-            for key, (value, code) in before.items():
-                if now.get(key) is not value or get(value, "__code__", None) is not code:
-                    found.append(f"{name}.{key}")
-            if ours(name) or not same(owner, ModuleType):  # a new name may hide a builtin one
-                found += [f"{name}.{key}" for key, value in now.items() if key not in before and has(value)]
-        return found[:3]
+        found, now = [name for name, module in modules.items() if loaded.get(name) is not module], functions()
+        for place, (function, code) in before.items():
+            if place not in now or now[place][0] is not function or now[place][1] is not code:
+                found.append(".".join(place))
+        # A new name may hide a builtin one.
+        new = [(name, key) for name, key in now.keys() - before.keys() if _is_ours(name) or name not in modules]
+        return [*found, *map(".".join, new)][:3]
 
     return changed
 
@@ -116,19 +118,19 @@ def _is_ours(module: str) -> bool:
     return module.startswith(("distlab", "course_tools", "lab_"))
 
 
-class Student:
-    """The student's namespace and the rank programs that run in it."""
+class Student(OwnAnswer):
+    """The student's namespace and the rank programs that run in it; a question names one of the methods."""
 
-    def __init__(self, most_printed: int, ask: Callable[[Plain], Plain]) -> None:
+    def __init__(self, ask: Callable[[Plain], Plain]) -> None:
         """Nothing has run; `ask` asks the judge."""
-        self._ask, cells = ask, Cells(most_printed)
-        self._run, self._answer = cells.run, OwnAnswer(cells.namespace, _NO_LIMIT)
-        self._value = self._answer.value
+        cells = Cells()
+        super().__init__(cells.namespace, _NO_LIMIT)
+        self.run_cell, self._ask = cells.run, ask
         self._programs: dict[int, tuple[Coroutine[Any, Plain, Any], RemoteRank]] = {}
 
     def reply(self, question: dict[str, Any]) -> dict[PlainKey, Plain]:
         """The answer to one question: {"value": …}, or {"error": [class, text, …]}."""
-        ask = getattr(self, f"_{question['do']}")
+        ask = getattr(self, question["do"])
         try:
             return {"value": ask(*question["arguments"], **question["keywords"])}
         except Raised as error:
@@ -141,24 +143,23 @@ class Student:
                 text = message_of(error)[:2000]
             return {"error": ["Raised", text, type(error).__name__, None]}
 
-    def _files(self, files: dict[str, bytes]) -> None:
+    def write(self, files: dict[str, bytes]) -> None:
+        """Make the files that lie in the lab's folder."""
         for name, content in files.items():
             Path(name).write_bytes(content)
 
-    def _call(self, name: str, arguments: list[Plain], keywords: dict[str, Plain], none_is_an_answer: bool) -> Plain:
-        return self._answer.call(name, *arguments, none_is_an_answer=none_is_an_answer, **keywords)
-
-    def _inside(self, module: str, function: str, arguments: list[Plain], asks: bool) -> Plain:
+    def observe(self, module: str, function: str, arguments: list[Plain], asks: bool) -> Plain:
+        """See `Answer.inside`; the function by its names, and whether it asks."""
         looks = getattr(importlib.import_module(module), function)
-        return self._answer.inside(looks, *arguments, respond=self._ask if asks else None)
+        return self.inside(looks, *arguments, respond=self._ask if asks else None)
 
-    def _start_rank(self, name: str, rank: int, size: int, *inputs: Plain) -> Plain:
+    def start_rank(self, name: str, rank: int, size: int, *inputs: Plain) -> Plain:
         """The first operation that the program `name` asks of its rank."""
         remote = RemoteRank(rank, size)
-        self._programs[rank] = (self._answer.started(name, remote, *inputs), remote)
-        return self._resume_rank(rank, None, 0.0)
+        self._programs[rank] = (self.started(name, remote, *inputs), remote)
+        return self.resume_rank(rank, None, 0.0)
 
-    def _resume_rank(self, rank: int, result: Plain, now: float) -> Plain:
+    def resume_rank(self, rank: int, result: Plain, now: float) -> Plain:
         """The next operation, after the last one returned `result`; ["return", value] at the end."""
         program, remote = self._programs[rank]
         remote.now, remote.pending = now, None

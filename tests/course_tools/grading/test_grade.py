@@ -2,8 +2,10 @@
 
 # ruff: noqa: E501  # one line for each case of a table
 
+import json
 import os
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import nbformat
@@ -71,59 +73,63 @@ def test_a_mistake_in_a_cell_is_told_with_class_and_line_and_noted(graded: Gradi
     assert report.notes == ["the cell of steps failed with an error"]
 
 
-def test_cells_that_the_student_added_run_where_they_stand(graded: Grading, handed_in: Handin) -> None:
-    made = handed_in(steps="steps = half() * 2")
+def own_cells(made: nbformat.NotebookNode) -> None:
+    answer_cell(made, "steps").source = "steps = half() * 2"
     made.cells.insert(made.cells.index(answer_cell(made, "steps")), added("def half():\n    return 3"))
     made.cells.insert(made.cells.index(answer_cell(made, "check_steps")) + 1, added("steps = 7"))
-    made.cells.append(added("1 / 0"))
-    report = graded(made)
-    assert points(report) == ALL
-    assert [note.split(" failed")[1] for note in report.notes] == [" with ZeroDivisionError"]
+    made.cells[:0] = [added("1 / 0")]
 
 
-def test_an_answer_whose_cell_has_lost_its_metadata_counts(graded: Grading, handed_in: Handin) -> None:
-    made = handed_in()
+def lost_metadata(made: nbformat.NotebookNode) -> None:
     for name in ALL:
         answer_cell(made, name).metadata.clear()
-    report = graded(made)
-    assert points(report) == ALL
-    assert report.notes == [f"the cell of {name} is missing: what other cells define was judged" for name in ALL]
 
 
-def test_a_deleted_answer_costs_its_points_and_is_noted(graded: Grading, handed_in: Handin) -> None:
-    made = handed_in()
+def deleted(made: nbformat.NotebookNode) -> None:
     made.cells.remove(answer_cell(made, "steps"))
-    report = graded(made)
-    assert points(report) == ALL | {"steps": 0}
-    assert report.exercises[1].verdict.state is NOT_DONE
-    assert report.notes == ["the cell of steps is missing: what other cells define was judged"]
 
 
-def test_of_several_answers_to_one_exercise_the_last_counts_and_no_untouched_copy(
-    graded: Grading, handed_in: Handin, sample: Material, tmp_path: Path
-) -> None:
-    made = handed_in(steps="steps = 7")
-    for text in ("steps = 6", sample.stubs["steps"]):
-        copy = nbformat.from_dict(answer_cell(made, "steps"))
-        copy = added(text, metadata=copy.metadata)
-        made.cells.append(copy)
-    report = graded(made)
-    assert (points(report), report.notes) == (ALL, ["steps is answered in 2 cells, the last one counts"])
-    nbformat.write(made, tmp_path / "lab.ipynb")
-    assert fit(read(tmp_path / "lab.ipynb")[0], sample).copied == ["steps"]
-
-
-def test_an_answer_that_is_no_code_any_more_is_to_be_looked_at(
-    graded: Grading, handed_in: Handin, sample: Material, tmp_path: Path
-) -> None:
-    made = handed_in()
+def no_code(made: nbformat.NotebookNode) -> None:
     cell = answer_cell(made, "steps")
     made.cells[made.cells.index(cell)] = nbformat.v4.new_markdown_cell(cell.source, metadata=cell.metadata)
-    report = graded(made)
-    assert points(report) == ALL | {"steps": 0}
+
+
+def copied(made: nbformat.NotebookNode) -> None:
+    """Two answers, and an untouched copy, which does not count."""
+    answer_cell(made, "steps").source = "steps = 7"
+    for text in ("steps = 6", "steps = None\n# Write your answer here.\n..."):
+        made.cells.append(added(text, metadata=nbformat.from_dict(answer_cell(made, "steps")).metadata))
+
+
+MISSING = "the cell of {} is missing: what other cells define was judged"
+NO_CODE = "the cell of steps is no code cell any more"
+CHANGES = [
+    (own_cells, 1, ["the student's own code cell 1 failed with ZeroDivisionError"], []),
+    (lost_metadata, 1, [MISSING.format(name) for name in ALL], []),
+    (deleted, 0, [MISSING.format("steps")], []),
+    (no_code, 0, [MISSING.format("steps"), NO_CODE], [NO_CODE]),
+    (copied, 1, ["steps is answered in 2 cells, the last one counts"], []),
+]
+
+
+@pytest.mark.parametrize(("change", "steps", "notes", "look_at"), CHANGES)
+def test_a_notebook_with_added_lost_and_copied_cells_is_judged_by_what_it_defines_and_noted(
+    change: Callable[[nbformat.NotebookNode], None],
+    steps: int,
+    notes: list[str],
+    look_at: list[str],
+    handed_in: Handin,
+    sample: Material,
+    kind: Kind,
+    tmp_path: Path,
+) -> None:
+    made = handed_in()
+    change(made)
     nbformat.write(made, tmp_path / "lab.ipynb")
-    [look_at] = fit(read(tmp_path / "lab.ipynb")[0], sample).look_at
-    assert look_at == "the cell of steps is no code cell any more" and look_at in report.notes
+    fitted = fit(read(tmp_path / "lab.ipynb")[0], sample)
+    report = grade(sample, fitted, kind, seed=3)
+    assert (points(report), report.notes, fitted.look_at) == (ALL | {"steps": steps}, notes, look_at)
+    assert fitted.copied == ["steps"] * (change is copied)
 
 
 def test_the_notebook_of_another_lab_is_to_be_looked_at(sample: Material, root: Path) -> None:
@@ -150,29 +156,31 @@ def test_when_the_time_for_the_lab_is_used_up_earlier_points_stay(
     assert "stopped after 4 s in all" in report.notes
 
 
-@pytest.mark.parametrize(
-    "content", ["", "{", "null", '{"cells": [3]}', '{"cells": [{"cell_type": "code"}]}', "[" * 10**5]
-)
-def test_what_is_no_notebook_is_unreadable(tmp_path: Path, content: str) -> None:
+def cells_of(*sources: str) -> str:
+    return json.dumps({"cells": [{"cell_type": "code", "source": source} for source in sources]})
+
+
+UNREADABLE = {
+    "": "format 4",
+    "{": "format 4",
+    "null": "format 4",
+    '{"cells": [3]}': "format 4",
+    '{"cells": [{"cell_type": "code"}]}': "format 4",
+    "[" * 10**5: "format 4",
+    cells_of(*["x"] * 501): "more than 500",
+    cells_of("x" * 200_001): "longer than 200,000",
+}
+
+
+@pytest.mark.parametrize(("content", "why"), UNREADABLE.items(), ids=range(len(UNREADABLE)))
+def test_what_is_no_notebook_or_too_large_is_unreadable(tmp_path: Path, content: str, why: str) -> None:
     file = tmp_path / "lab.ipynb"
     file.write_text(content)
-    with pytest.raises(Unreadable, match="it is not a notebook of format 4"):
+    with pytest.raises(Unreadable, match=why):
         read(file)
 
 
-def test_the_marks_of_a_merge_are_named(tmp_path: Path) -> None:
-    file = tmp_path / "lab.ipynb"
-    file.write_text('{"cells": [\n<<<<<<< HEAD\n{}\n=======\n>>>>>>> main\n]}')
-    with pytest.raises(Unreadable, match="merge conflict"):
-        read(file)
-
-
-def test_a_notebook_with_too_much_in_it_is_unreadable_and_a_pipe_does_not_hang_the_grader(tmp_path: Path) -> None:
-    file = tmp_path / "lab.ipynb"
-    for cells in ([added("x")] * 501, [added("x" * 200_001)]):
-        nbformat.write(nbformat.v4.new_notebook(cells=cells), file)
-        with pytest.raises(Unreadable, match=r"more than 500|longer than 200,000"):
-            read(file)
+def test_a_pipe_does_not_hang_the_grader(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe.ipynb")
     with pytest.raises(Unreadable, match="not a plain file"):
         read(tmp_path / "pipe.ipynb")

@@ -52,12 +52,14 @@ ATTACKS: dict[str, tuple[str, str]] = {
     "changes NumPy": ("np.array_equal = np.isclose = lambda *a, **k: True\nsteps = 7", "checker's own functions"),
     "changes Python": ("import builtins\nbuiltins.isinstance = lambda *a: True\nsteps = 7", ""),
     "imports a judge": (LOOKS_AT_JUDGE, "ModuleNotFoundError"),
-    "looks for solutions": ("import glob\nassert glob.glob({labs!r} + '/*/*'), 'none'", "none"),
+    "looks for solutions": ("import os\nassert any(map(os.path.exists, {places!r})), 'none'", "none"),
     # the wire and the seed
     "sends an answer before it is asked": (WRITES_BEFORE.format(ANSWERED) + "steps = 7", ""),
     "sends what is no message": (WRITES_BEFORE.format("b'\\xff' * 1000"), "no answer"),
     "closes the connection": ("import os\nos.closerange(0, 100)", "process"),
     "looks for the seed": ("import gc, sys\nassert '4'.join(['98712365', '']) in repr([*map(repr, gc.get_objects())]), 'none'", "none"),
+    "clears what Python has": ("import builtins, sys\nsys.modules.clear()\nbuiltins.__dict__.clear()", ""),
+    "raises what has no text": ("raise type('\\ud800', (BaseException,), {'__str__': lambda self: 1 / 0})()", "stopped in line 1"),
     # time
     "never ends and catches everything": (FORGETS, "did not end within 6 s"),
     "is deaf to signals": (DEAF, "did not end within 6 s"),
@@ -71,7 +73,7 @@ ATTACKS: dict[str, tuple[str, str]] = {
     "fills the disk": ("for n in range(1000): open(f'/dev/shm/{n}', 'wb').write(bytes(2**24))", "not allowed"),
     "forks without end": ("import os\nwhile True:\n    try: os.fork()\n    except OSError: pass", "processes"),
     "leaves a process behind": ("import subprocess\nsubprocess.Popen(['setsid', 'sleep', '{mark}'])", ""),
-    "prints without end": ("while True: print('spam' * 1000)", "printed more than"),
+    "prints without end": ("while True: print('spam' * 1000)", "emory"),
     "ends its process": ("import os\nos._exit(0)", "ended by itself"),
     "ends it by an error in C": ("import ctypes\nctypes.string_at(0)", "killed by signal"),
     "reads the keyboard": ("input('password: ')", "EOFError"),
@@ -100,7 +102,8 @@ def test_an_attack_costs_its_own_exercise_alone_and_leaves_nothing(
     graded: Grading, handed_in: Handin, root: Path, port: int, text: str, said: str
 ) -> None:
     mark = f"{10**8 + os.getpid()}"
-    for name, value in {"labs": str(root / "labs"), "port": port, "pid": os.getpid(), "mark": mark}.items():
+    places = [f"{root}/Makefile", f"{root}/labs", "/etc/shadow", "/var"]
+    for name, value in {"places": places, "port": port, "pid": os.getpid(), "mark": mark}.items():
         text = text.replace(f"{{{name}}}", str(value)).replace(f"{{{name}!r}}", repr(value))
     report = graded(handed_in(steps=text), seed=987_123_654)
     assert points(report) == {"mean": 2, "steps": 0, "all_gather": 3}
@@ -111,12 +114,6 @@ def test_an_attack_costs_its_own_exercise_alone_and_leaves_nothing(
     while any(mark in (process.info["cmdline"] or []) for process in psutil.process_iter(["cmdline"])):
         assert time.monotonic() < until
         time.sleep(0.05)
-
-
-def test_the_grader_s_files_are_out_of_reach(graded: Grading, handed_in: Handin, root: Path) -> None:
-    places = [f"{root}/Makefile", f"{root}/labs", "/etc/shadow", "/var"]
-    text = f"import os\nraise RuntimeError([place for place in {places!r} if os.path.exists(place)])"
-    assert "RuntimeError: []" in graded(handed_in(steps=text)).exercises[1].error
 
 
 def test_the_environment_and_the_files_are_those_of_the_lab(graded: Grading, handed_in: Handin) -> None:

@@ -5,29 +5,24 @@
 
 import csv
 import os
-import socket
 import tempfile
 import unicodedata
 from datetime import UTC, datetime
+from multiprocessing import Pipe
 from pathlib import Path
 
-import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 from course_tools.grading import feedback, grade_class, notebook, submissions
-from course_tools.grading.grade import grade
 from course_tools.grading.material import Material, StepKind
-from course_tools.grading.notebook import SubmittedCell
 from course_tools.sandbox import Kind, wire
 from tests.course_tools.grading import fuzzed
 from tests.course_tools.grading.submitted import LAB
-from tests.distlab.labs import sample_lab
 
 pytestmark = pytest.mark.slow
 CASES = int(os.environ.get("FUZZ", "300"))
-MESSAGES, NOTEBOOKS, ANSWERS = 0.5, 0.35, 0.05
+MESSAGES, NOTEBOOKS = 0.5, 0.4
 CLASSES = 0.1 / fuzzed.MOST_STUDENTS
 
 
@@ -45,15 +40,15 @@ def cases(share: float) -> settings:
 @cases(MESSAGES)
 @given(fuzzed.messages)
 def test_any_bytes_are_a_plain_message_or_refused(content: bytes) -> None:
-    ours, theirs = socket.socketpair()
+    ours, theirs = Pipe()
     with ours, theirs:
-        theirs.sendall(content)
+        os.write(theirs.fileno(), content)
         theirs.close()
         try:
             value = wire.receive(ours)
-        except (wire.BrokenMessage, wire.Closed):
+        except (wire.BrokenMessage, OSError, EOFError):
             return
-    ours, theirs = socket.socketpair()
+    ours, theirs = Pipe()
     with ours, theirs:
         wire.send(ours, value)  # plain data only
         assert repr(wire.receive(theirs)) == repr(value)
@@ -77,9 +72,9 @@ def test_any_file_is_read_as_a_notebook_or_refused_and_the_lab_stays_the_lab(sam
 
 
 @cases(CLASSES)
-@given(fuzzed.submissions())
+@given(fuzzed.submissions)
 def test_whatever_lies_in_the_folder_every_student_has_a_line_and_no_points(
-    sample: Material, kind: Kind, entries: list[tuple[bytes, ...]]
+    sample: Material, kind: Kind, entries: list[tuple[str, tuple[bytes, ...], bytes, int]]
 ) -> None:
     with tempfile.TemporaryDirectory() as place:
         folder, out = Path(place, "in"), Path(place, "out")
@@ -103,30 +98,3 @@ def test_whatever_lies_in_the_folder_every_student_has_a_line_and_no_points(
             assert text.isprintable() and not text.startswith(("=", "+", "-", "@"))
         assert all(line.isprintable() for outcome in outcomes for line in outcome.look_at)
         assert {path.name for path in Path(place).iterdir()} == {"in", "out"}
-
-
-def is_six(expression: str) -> bool:
-    """Whether it is the right answer, a whole number."""
-    namespace: dict[str, object] = {"np": np}
-    exec(fuzzed.CLASSES, namespace)
-    try:
-        value = eval(expression, namespace)
-    except Exception:
-        return False
-    return isinstance(value, (int, np.integer)) and not isinstance(value, bool) and int.__index__(int(value)) == 6
-
-
-@cases(ANSWERS)
-@given(st.lists(st.sampled_from(fuzzed.STATEMENTS), max_size=1), fuzzed.values, fuzzed.values)
-def test_no_value_gets_points_that_is_not_the_answer(
-    sample: Material, kind: Kind, statements: list[str], steps: str, mean: str
-) -> None:
-    cells = [
-        SubmittedCell(f"{fuzzed.CLASSES}\ndef mean(values):\n    return {mean}", "mean", is_answer=True),
-        SubmittedCell("\n".join([*statements, fuzzed.CLASSES, f"steps = {steps}"]), "steps", is_answer=True),
-    ]
-    report = grade(sample, notebook.fit(cells, sample), kind, seed=3)
-    assert report.troubles == []
-    points = sample_lab.points(report)
-    assert points["mean"] == 0
-    assert points["steps"] == 0 or is_six(steps)

@@ -15,7 +15,7 @@ import pytest
 
 import distlab
 from course_tools.grading import material
-from course_tools.sandbox import TENSORFLOW, Kind, SandboxedWork, Setting, jail, process, protections
+from course_tools.sandbox import TENSORFLOW, Kind, SandboxedWork, Setting, jail, protections
 from distlab import simulate
 from distlab.labs import Answer, NotDone, OwnAnswer, registry
 from distlab.labs.answer_errors import Gone, TookTooLong
@@ -111,38 +111,19 @@ LIMITED = {
     "many = []\nwhile True: many.append(bytearray(b'x') * 2**26)": "emory",
     "import os; os._exit(4)": "exit status 4",
     "open('x', 'wb').write(bytes(2**26))": "OSError",
-    "import subprocess\nsubprocess.Popen(['setsid', 'sleep', '86399'])": "None",
-    "for n in range(3000): open(str(n), 'w')\nimport time\ntime.sleep(1)": "more than 2500 files",
 }
 
 
-def outcomes(kind: Kind) -> list[str]:
-    """What each attack came to in a jail of that kind."""
-    found = []
-    with SandboxedWork(Setting(kind=kind)) as work:
-        for text in LIMITED:
-            try:
-                found.append(str(work.run_cell(text, "one", 3.0 if "pass" in text else SECONDS).error))
-            except (Gone, TookTooLong) as error:
-                found.append(str(error))
-    return found
-
-
 @pytest.mark.skipif(sys.platform != "linux", reason="jails are Linux's")
-@pytest.mark.parametrize("each", jail.candidates())
-def test_in_each_kind_of_jail_the_limits_hold_and_nothing_is_left(each: Kind) -> None:
-    try:
-        found = outcomes(each)
-    except process.SandboxFailed as error:
-        pytest.skip(str(error))
-    if each is Kind.WEAK:  # the disk is that of all
-        found.pop()
-    for words, outcome in zip(LIMITED.values(), found, strict=False):
-        assert any(word in outcome for word in words.split("|")), (words, outcome)
-    if each is Kind.WEAK:  # it does not know what has left its session
-        for sleeper in sleepers("86399"):
-            sleeper.kill()
-    wait_for_the_end_of("86399")
+@pytest.mark.skipif(CLOSED, reason="root's weak jail runs as nobody, who may not pass a folder above this course")
+def test_also_in_the_weak_jail_the_limits_hold() -> None:
+    with SandboxedWork(Setting(kind=Kind.WEAK)) as work:
+        for text, words in LIMITED.items():
+            try:
+                outcome = str(work.run_cell(text, "one", 3.0 if "pass" in text else SECONDS).error)
+            except (Gone, TookTooLong) as error:
+                outcome = str(error)
+            assert any(word in outcome for word in words.split("|")), (words, outcome)
 
 
 # Python and the course, at places that all users may pass.
@@ -181,14 +162,10 @@ with SandboxedWork(Setting(kind=Kind[sys.argv[2]])) as work:
 """
 
 
-def sleepers(seconds: str) -> list[psutil.Process]:
-    return [each for each in psutil.process_iter(["cmdline"]) if each.info["cmdline"] == ["sleep", seconds]]
-
-
 def wait_for_the_end_of(seconds: str) -> None:
     """Until no process sleeps so many seconds."""
     until = time.monotonic() + SECONDS
-    while sleepers(seconds):
+    while any(each.info["cmdline"] == ["sleep", seconds] for each in psutil.process_iter(["cmdline"])):
         assert time.monotonic() < until
         time.sleep(0.05)
 

@@ -29,7 +29,7 @@ def test_the_table_has_a_verdict_and_a_fix_below_each_missing_line_and_one_line_
     [
         ("all-reduce: ranks=2 sum=3 gloo=True mpi=True nccl=22707", [True, True, True, True]),
         ("all-reduce: ranks=2 sum=3 gloo=True mpi=False nccl=0", [True, True, False, True]),
-        ("all-reduce: ranks=2 sum=2 gloo=True mpi=True nccl=0", [False, False, False]),
+        ("all-reduce: ranks=2 sum=2 gloo=True mpi=True nccl=0", [False]),
     ],
 )
 def test_horovod_is_ok_only_after_a_right_all_reduce_over_two_ranks(
@@ -42,7 +42,7 @@ def test_horovod_is_ok_only_after_a_right_all_reduce_over_two_ranks(
     assert [row.ok for row in rows] == expected
     assert ("NCCL 2.27.7" in rows[-1].state) == all(expected)
     monkeypatch.setattr(launch, "horovod_problem", lambda: "a reason")
-    assert [(row.ok, row.fix) for row in doctor._horovod()] == [(False, "a reason")] * 3
+    assert [(row.ok, row.fix) for row in doctor._horovod()] == [(False, "a reason")]
 
 
 @pytest.mark.slow

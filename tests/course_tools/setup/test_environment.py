@@ -39,24 +39,25 @@ class Course:
 
     def __init__(self, folder: Path, root: Path) -> None:
         self.folder = folder / "a course"
-        setup = self.folder / "src" / "course_tools" / "setup"
-        setup.mkdir(parents=True)
+        setup = Path("src", "course_tools", "setup")
+        (self.folder / setup).mkdir(parents=True)
         (self.folder / "wheels").mkdir()
-        for folder in (setup, setup.parent):
-            (folder / "__init__.py").touch()
-        shutil.copy(root / "src" / "course_tools" / "setup" / "environment.py", setup)
-        self.lock = self.wheel("first") + self.wheel("uv", version("uv"), uv=f'#!/bin/sh\nexec "{UV}" "$@"\n')
+        for file in (setup / "environment.py", setup / "__init__.py", setup.parent / "__init__.py"):
+            shutil.copy(root / file, self.folder / file)
+        self.lock = self.wheel("first") + self.wheel("uv", version("uv"), f'#!/bin/sh\nexec "{UV}" "$@"\n')
         self.wheel("distlab")
         (self.folder / "build.py").write_text(BUILD)
         (self.folder / "pyproject.toml").write_text(PROJECT)
 
-    def wheel(self, name: str, number: str = "1.0", **programs: str) -> str:
-        """Make a package of one module, with these programs; its entry for a lock."""
+    def wheel(self, name: str, number: str = "1.0", program: str = "") -> str:
+        """Make a package of one module and a program; its entry for a lock."""
         metadata, file = f"{name}-{number}.dist-info", self.folder / "wheels" / f"{name}-{number}-py3-none-any.whl"
-        files = {f"{name}/__init__.py": ""}
-        files |= {f"{name}-{number}.data/scripts/{program}": text for program, text in programs.items()}
-        files[f"{metadata}/METADATA"] = f"Metadata-Version: 2.1\nName: {name}\nVersion: {number}\n"
-        files[f"{metadata}/WHEEL"] = "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
+        files = {
+            f"{name}/__init__.py": "",
+            f"{name}-{number}.data/scripts/{name}": program,
+            f"{metadata}/METADATA": f"Metadata-Version: 2.1\nName: {name}\nVersion: {number}\n",
+            f"{metadata}/WHEEL": "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
+        }
         files[f"{metadata}/RECORD"] = "".join(f"{file},,\n" for file in [*files, f"{metadata}/RECORD"])
         with zipfile.ZipFile(file, "w") as archive:
             for inner, content in files.items():
