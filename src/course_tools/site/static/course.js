@@ -150,7 +150,7 @@
       if (!lines.length || count(together, words) < words.length) return [];
       const kind = ["notebooks/", "labs/", "docs/", "index"].findIndex((start) => page.startsWith(start));
       const isScattered = !lines.some((line) => count(line.text, words) === words.length);
-      const rank = [count(title, words) < words.length, isScattered, kind < 0 ? 4 : kind, -lines.length];
+      const rank = [words.length - count(title, words), isScattered, kind < 0 ? 4 : kind, -lines.length];
       return [{ ...lines.reduce((best, line) => (line.worth > best.worth ? line : best)), rank }];
     };
     const before = (one, other) => {
@@ -193,21 +193,21 @@
     document.head.append(element("script", { src: "_static/words.js" }));
   };
 
-  // What a program has printed folds, each line under its own indentation; columns stay beside each other. course.css
-  // makes the letters of both, and of code, as much smaller as the longest line needs, within limits.
+  // What a program has printed folds, each line under its own indentation; of a table only what is too long for any
+  // screen. course.css makes the letters of this and of code as much smaller as the longest line needs, within limits.
+  const LONGEST = 116;
   const fit = (text) => {
     const lines = text.textContent.trimEnd().split("\n"), lengths = lines.map((line) => line.length);
-    const longest = Math.max(...lengths), isEven = lines.length > 1 && longest === Math.min(...lengths);
+    text.style.setProperty("--columns", Math.max(1, ...lengths.filter((length) => length <= LONGEST)));
+    if (!text.closest(".cell_output") || text.querySelector("span:not(:empty)")) return;
+    const isEven = lines.length > 1 && Math.max(...lengths) === Math.min(...lengths);
     const isTable = isEven || lines.filter((line) => /\S {2,}\S/.test(line)).length > lines.length / 3;
-    const folds = text.closest(".cell_output") && !isTable && !text.querySelector("span:not(:empty)");
-    if (!folds || longest < 110) text.style.setProperty("--columns", longest);
-    if (!folds) return;
-    text.classList.toggle("proof", /\(tolerance \S+\)/.test(text.textContent));
     text.replaceChildren(...lines.map((line) => {
-      const shown = element("span", { className: "folds", textContent: line || " " });
+      const shown = element("span", { className: isTable && line.length <= LONGEST ? "line" : "line folds", textContent: line || " " });
       shown.style.setProperty("--indent", line.search(/\S|$/));
       return shown;
     }));
+    text.classList.toggle("proof", /\(tolerance \S+\)/.test(text.textContent));
   };
 
   // What scrolls can be scrolled by keyboard, and nothing else is a stop of the Tab key; whenever its width changes.
