@@ -12,8 +12,10 @@ from distlab.runtime.errors import PlainError
 
 # Made by an earlier build; what else is in the site's folder, which may be that of a web server, stays.
 OWN_FOLDERS = ("_downloads", "_images", "_sources", "_static", "docs", "labs", "notebooks", "reference")
-# Files of the theme that no page asks for: see templates/static.
-NOT_NEEDED = shutil.ignore_patterns("*.map", "*webpack-macros.html", "fontawesome.js*", ".doctrees", ".buildinfo")
+# Files of the theme and of Sphinx's search that no page asks for: see templates.
+NOT_NEEDED = shutil.ignore_patterns(
+    "*.map", "*webpack-macros.html", "fontawesome.js*", ".doctrees", ".buildinfo", "search[it]*.js", "language_data.js"
+)
 
 
 class SiteNotBuilt(PlainError):

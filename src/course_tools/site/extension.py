@@ -13,6 +13,7 @@ from pathlib import Path
 
 import nbformat
 from docutils import nodes
+from sphinx import addnodes
 from sphinx.application import Sphinx
 from sphinx.writers.html5 import HTML5Translator
 
@@ -26,6 +27,7 @@ SIZE = re.compile(r'<svg[^>]*? width="([\d.]+)pt" height="([\d.]+)pt"', re.DOTAL
 MARKUP = re.compile(r"[`*$]|\[([^\]]*)\]\([^)]*\)")
 PIXELS_PER_POINT = 1.6  # a figure of 7.2 inches fills the column, and its text of 8 points has 12.8 pixels
 HEADER = "Goal.", "Time.", "Before this.", "Questions.", "Hardware.", "How it works."
+TAG = re.compile(r"<[^>]*>")
 CARDS = {"Predict.": "predict", "Pitfall.": "pitfall"}
 
 
@@ -97,13 +99,45 @@ def _make_cards(application: Sphinx, document: nodes.document) -> None:
 
 
 def _write_words(application: Sphinx, error: Exception | None) -> None:
-    """Write the text of each page, without code, for the search: a page opened as a file can fetch no other page."""
+    """Write the text of all pages for the search: a page opened as a file can fetch no other page."""
     if error is None:
-        read = application.env.get_doctree
-        words = {
-            page: [each.astext() for each in read(page).findall(nodes.paragraph)] for page in application.env.found_docs
-        }
+        words = [(page, _sections(application.env.get_doctree(page))) for page in sorted(application.env.found_docs)]
         (Path(application.outdir) / "_static" / "words.js").write_text(f"courseWords({json.dumps(words)});\n")
+
+
+def _sections(document: nodes.document) -> list[tuple[str, str, list[str], list[str]]]:
+    """Each section of a page, and each name of the reference: anchor, heading, paragraphs, lines of code."""
+    sections: dict[str, tuple[str, str, list[str], list[str]]] = {}
+    for kind in (nodes.section, addnodes.desc_signature, nodes.paragraph, nodes.literal_block):
+        for node in document.findall(kind):
+            if isinstance(node, nodes.section):
+                sections[node["ids"][0]] = (node["ids"][0], _words(node[0]), [], [])
+            elif isinstance(node, addnodes.desc_signature) and node["ids"]:
+                sections[node["ids"][0]] = (node["ids"][0], node["fullname"], [], [])
+            elif (around := sections.get(_section(node))) and isinstance(node, nodes.paragraph):
+                around[2].append(_words(node))
+            elif around:
+                around[3].extend(filter(None, node.astext().splitlines()))
+    return [*sections.values()]
+
+
+def _section(node: nodes.Node) -> str:
+    """The anchor of the section, or of the name of the reference, around a node; "" if there is none."""
+    while (node := node.parent) is not None:
+        anchored = node[0] if isinstance(node, addnodes.desc) else node
+        if isinstance(anchored, nodes.section | addnodes.desc_signature) and anchored["ids"]:
+            return str(anchored["ids"][0])
+    return ""
+
+
+def _words(node: nodes.Node) -> str:
+    """The text of a node, in one line; a formula is what its MathML says if that is one row, else dots."""
+    parts = []
+    for part in node.findall(nodes.Text):
+        formula = isinstance(part.parent, nodes.math)
+        row = unescape(TAG.sub("", mathml(part, "inline"))) if formula and "{" not in part else "…"
+        parts.append(row if formula else part)
+    return " ".join("".join(parts).split())
 
 
 def _inline_formula(translator: HTML5Translator, node: nodes.math) -> None:

@@ -50,8 +50,11 @@ def _ring() -> str:
 
 
 def _contents(caption: str, files: Sequence[Path]) -> str:
-    names = [f"/{file.with_suffix('').as_posix()}" for file in files]
-    return "\n".join(["", "```{toctree}", ":hidden:", f":caption: {caption}", "", *names, "```", ""])
+    entries = []
+    for file in files:
+        name = f"/{file.with_suffix('').as_posix()}"
+        entries.append(f"Lab {number_of(file.parent.name)} <{name}>" if file.name == "lab.ipynb" else name)
+    return "\n".join(["", "```{toctree}", ":hidden:", f":caption: {caption}", "", *entries, "```", ""])
 
 
 def _times(report: Path) -> str:

@@ -92,13 +92,16 @@ def solve(lab: NotebookNode, solution: NotebookNode, solutions: bool) -> None:
             cell.outputs = solved.outputs
             continue
         made_by_answers |= made | {COMMAND}
+        if is_answer:
+            cell.metadata.setdefault("tags", []).append("exercise")
         if solutions and is_answer:
             cells.append(copy.deepcopy(solved))
             cells[-1].id = f"{cell.id}-solution"
             _tag(cells[-1], "hide-cell", "the solution")
         elif solutions and solved.outputs:
             cell.outputs = solved.outputs
-            _tag(cell, "hide-output", "what the solution gives")
+            is_check = cell.metadata.get("nbgrader", {}).get("grade")
+            _tag(cell, "hide-output", "the check of the solution" if is_check else "what the solution gives")
     lab.cells = cells
 
 

@@ -65,11 +65,11 @@ def solved(*given: tuple[str, str, bool], solutions: bool = True) -> list[Notebo
 def test_a_lab_has_solutions_folded_below_the_answers(solutions: bool) -> None:
     text, answer, *rest = solved(("check()", "right", True), solutions=solutions)
     assert text.source.startswith("A full solution is folded below each answer, and in {download}`solution.ipynb ")
-    assert answer.source == "..." and "tags" not in answer.metadata
+    assert answer.source == "..." and answer.metadata.tags == ["exercise"]
     if solutions:
         assert (rest[0].source, rest[0].metadata.tags) == ("import os\nanswer = 42", ["hide-cell"])
         assert (rest[1].outputs[0].text, rest[1].metadata.tags) == ("right", ["hide-output"])
-        assert rest[1].metadata.mystnb.code_prompt_show == "Show what the solution gives"
+        assert rest[1].metadata.mystnb.code_prompt_show == "Show the check of the solution"
     else:
         assert [cell.outputs for cell in rest] == [[]]
 

@@ -56,9 +56,9 @@ def test_pages_are_in_order_of_parts_and_readers_and_the_last_run_has_a_page_of_
     sources.gather(course, gathered, course.parent / "executed", solutions=True)
     index, maintain, last = ((gathered / f"{name}.md").read_text() for name in ("index", "maintain", "last_run"))
     assert re.findall(":caption: (.+)", index) == ["One process", "Help", "Teach", "Maintain"]
-    assert re.findall("^/.+", index, re.M) == [
+    assert re.findall("^(?:Lab .+|/.+)", index, re.M) == [
         "/notebooks/01_rings",
-        "/labs/01_rings/lab",
+        "Lab 01 </labs/01_rings/lab>",
         "/docs/glossary",
         "/maintain",
     ]

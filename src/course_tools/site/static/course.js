@@ -1,5 +1,5 @@
 // Outputs that wait for a guess, quizzes that mark themselves, terms that show their meaning, pictures to enlarge, the
-// line around what a search has found, and regions that scroll and can be reached by keyboard.
+// search, and what is wider than its place: it folds, or scrolls and can be reached by keyboard.
 "use strict";
 
 (() => {
@@ -123,37 +123,91 @@
     link.append(picture);
   };
 
-  // Above what the search has found: the term of the glossary; under each page: the line with the most of the words.
+  // The search. A page is found if each word of the query begins one of its words; pages in which they stand only inside
+  // of words come last. The line is the one that has the most of the words, in a section whose heading has them too.
   const makeSearch = (results) => {
-    const query = new URLSearchParams(window.location.search).get("q")?.trim().toLowerCase();
+    const query = new URLSearchParams(window.location.search).get("q")?.trim() || "";
     if (!query) return;
-    const literal = (text) => text.replace(/[.*+?^${}()|[\]\\/]/g, "\\$&");
-    const terms = query.split(/\s+/).map(literal);
-    const found = new RegExp(`(${[literal(query), ...terms].join("|")})`, "iu");
-    const worth = (line) => terms.filter((term) => new RegExp(term, "iu").test(line)).length + line.toLowerCase().includes(query);
-    window.courseWords = (words) => {
-      const begins = (line) => [query, query.replace(/s$/, "")].some((term) => line.toLowerCase().startsWith(`${term} (`));
-      const [term, meaning] = words["docs/glossary"]?.find(begins)?.split(/ \(\d\d\): /) || [];
+    const literal = (letter) => letter.replace(/[.*+?^${}()|[\]\\/]/, "\\$&");
+    // "allreduce" finds "all-reduce", and "costs" finds "cost".
+    const spelled = (word) => [...word.replaceAll("-", "").replace(/(?<=[^su])s$/, "")].map(literal).join("-?");
+    const inside = query.split(/\s+/).map(spelled).filter(Boolean);
+    const ways = [inside.map((word) => `(?<![\\p{L}\\d])${word}`), inside];
+    const phrase = new RegExp(`(?<![\\p{L}\\d])${inside.join("[\\s-]*")}(?!\\p{L})`, "iu");
+    const count = (text, words) => words.filter((word) => new RegExp(word, "iu").test(text)).length;
+
+    const find = (words) => ([page, sections]) => {
+      const [, title] = sections[0] || [], lines = [];
+      for (const [anchor, heading, texts, code] of sections) {
+        [heading, ...texts, ...code].forEach((text, index) => {
+          const hits = count(text, words), isText = index && index <= texts.length;
+          const worth = 4 * hits + 2 * count(heading, words) + (isText ? 3 : 0) + (text.length > 40) + 2 * phrase.test(text);
+          // Under a title stands what the page begins with.
+          if (hits) lines.push({ page, title, anchor, heading, text: text === title ? texts[0] || text : text, worth });
+        });
+      }
+      const together = lines.map((line) => line.text).join("\n");
+      if (!lines.length || count(together, words) < words.length) return [];
+      const kind = ["notebooks/", "labs/", "docs/", "index"].findIndex((start) => page.startsWith(start));
+      const isScattered = !lines.some((line) => count(line.text, words) === words.length);
+      const rank = [words.length - count(title, words), isScattered, kind < 0 ? 4 : kind, -lines.length];
+      return [{ ...lines.reduce((best, line) => (line.worth > best.worth ? line : best)), rank }];
+    };
+    const before = (one, other) => {
+      const differing = one.rank.findIndex((value, index) => value !== other.rank[index]);
+      return differing < 0 ? 0 : one.rank[differing] - other.rank[differing];
+    };
+
+    const marked = (text, words) => {
+      const found = new RegExp(`(${words.join("|")})`, "iu");
+      const start = Math.max(0, text.lastIndexOf(" ", text.search(found) - 60));
+      const end = (text.indexOf(" ", start + 200) + 1 || text.length + 1) - 1;
+      const parts = `${start ? "…" : ""}${text.slice(start, end)}${end < text.length ? " …" : ""}`.split(found);
+      return parts.map((part, index) => (index % 2 ? element("mark", { textContent: part }) : part));
+    };
+    const shown = (words) => ({ page, title, anchor, heading, text }) => {
+      const item = element("li", {}, element("a", { href: `${page}.html`, textContent: title }));
+      const section = element("a", { href: `${page}.html#${anchor}`, textContent: heading });
+      const line = text === heading ? [] : marked(text, words);
+      item.append(element("p", {}, ...(heading === title ? [] : [section, line.length ? ": " : ""]), ...line));
+      return item;
+    };
+
+    window.courseWords = (pages) => {
+      const found = ways.map((words) => pages.flatMap(find(words)).sort(before));
+      found[1] = found[1].filter(({ page }) => !found[0].some((other) => other.page === page));
+      const number = found[0].length + found[1].length;
+      const said = element("p", { textContent: number ? `${number} ${number > 1 ? "pages" : "page"}` : "Nothing found; try fewer words." });
+      said.setAttribute("role", "status");
+      const glossary = pages.find(([page]) => page === "docs/glossary")?.[1].flatMap(([, , texts]) => texts) || [];
+      const names = [query, query.replace(/s$/, "")].map((name) => `${name.toLowerCase()} (`);
+      const [term, meaning] = glossary.find((text) => names.some((name) => text.toLowerCase().startsWith(name)))?.split(/ \(\d\db?\): /) || [];
       if (term) {
         const anchor = term.toLowerCase().replace(/['’]/g, "").replace(/[^a-z0-9]+/g, "-");
         const link = element("a", { href: `docs/glossary.html#term-${anchor}`, textContent: term });
-        results.before(element("p", { className: "meaning" }, link, `: ${meaning}`));
+        results.append(element("p", { className: "meaning" }, link, `: ${meaning}`));
       }
-      const addLine = (item) => {
-        item.classList.add("has-line");
-        const lines = words[item.querySelector("a").getAttribute("href").split(".html")[0]] || [];
-        const line = lines.reduce((best, each) => (worth(each) > worth(best) ? each : best), "").replace(/\s+/g, " ");
-        if (!line || item.matches(".kind-object")) return;
-        const start = Math.max(0, line.lastIndexOf(" ", line.search(found) - 60));
-        const end = (line.indexOf(" ", start + 200) + 1 || line.length + 1) - 1;
-        const parts = `${start ? "…" : ""}${line.slice(start, end)}${end < line.length ? " …" : ""}`.split(found);
-        item.append(element("p", {}, ...parts.map((part, index) => (index % 2 ? element("mark", { textContent: part }) : part))));
-      };
-      const add = () => results.querySelectorAll("li:not(.has-line)").forEach(addLine);
-      new MutationObserver(add).observe(results, { childList: true, subtree: true });
-      add();
+      results.append(said, element("ul", {}, ...found.flatMap((each, way) => each.map(shown(ways[way])))));
     };
+    document.querySelectorAll(".bd-search input").forEach((field) => { field.value = query; });
     document.head.append(element("script", { src: "_static/words.js" }));
+  };
+
+  // What a program has printed folds, each line under its own indentation; of a table only what is too long for any
+  // screen. course.css makes the letters of this and of code as much smaller as the longest line needs, within limits.
+  const LONGEST = 116;
+  const fit = (text) => {
+    const lines = text.textContent.trimEnd().split("\n"), lengths = lines.map((line) => line.length);
+    text.style.setProperty("--columns", Math.max(1, ...lengths.filter((length) => length <= LONGEST)));
+    if (!text.closest(".cell_output") || text.querySelector("span:not(:empty)")) return;
+    const isEven = lines.length > 1 && Math.max(...lengths) === Math.min(...lengths);
+    const isTable = isEven || lines.filter((line) => /\S {2,}\S/.test(line)).length > lines.length / 3;
+    text.replaceChildren(...lines.map((line) => {
+      const shown = element("span", { className: isTable && line.length <= LONGEST ? "line" : "line folds", textContent: line || " " });
+      shown.style.setProperty("--indent", line.search(/\S|$/));
+      return shown;
+    }));
+    text.classList.toggle("proof", /\(tolerance \S+\)/.test(text.textContent));
   };
 
   // What scrolls can be scrolled by keyboard, and nothing else is a stop of the Tab key; whenever its width changes.
@@ -166,6 +220,7 @@
 
   document.addEventListener("DOMContentLoaded", () => {
     document.querySelectorAll(".bd-article img").forEach(makeLarge);
+    document.querySelectorAll(".bd-article pre").forEach(fit);
     document.querySelectorAll(".predict").forEach(makePrediction);
     document.querySelectorAll(".quiz").forEach(makeQuiz);
     makeTerms(document.querySelectorAll(".bd-article a[href*='#term-'][title]"));

@@ -7,10 +7,13 @@
 // Quizzes: a quiz asks JupyterLab to leave its keys alone, but JupyterLab looks for that at the element with the focus
 // before it looks around it, and an arrow key would leave the quiz for the next cell. Here each field asks for itself.
 //
+// Cards: paragraphs that begin with a word such as "Predict." look as on the site and on the slides.
+//
 // Tabs: every lab is a lab.ipynb, and a tab's label is the name of its file. Here the tab shows "Lab 06" instead. (To
 // change the label would rename the file.)
 (() => {
-  const SVG = "image/svg+xml";
+  const SVG = "image/svg+xml", MARKDOWN = "text/markdown";
+  const CARDS = { "Goal.": "tells", "Predict.": "asks", "Question.": "asks", "Pitfall.": "asks" };
   const OWN_KEYS = "data-lm-suppress-shortcuts";
   let shared;
 
@@ -20,15 +23,27 @@
     return svg.getAttribute("aria-label");
   }
 
-  function describing(factory) {
+  function describe(node, model) {
+    const image = node.querySelector("img");
+    const description = descriptionOf(String(model.data[SVG]));
+    if (image && description) image.alt = description;
+  }
+
+  function makeCards(node) {
+    for (const bold of node.querySelectorAll("p > strong:first-child")) {
+      const kind = CARDS[bold.textContent];
+      if (kind && !bold.previousSibling) bold.parentElement.classList.add("distlab-card", kind);
+    }
+  }
+
+  // A factory whose renderers also change what they have rendered.
+  function changing(factory, change) {
     function createRenderer(options) {
       const output = factory.createRenderer(options);
       const render = output.render.bind(output);
       output.render = async (model) => {
         await render(model);
-        const image = output.node.querySelector("img");
-        const description = descriptionOf(String(model.data[SVG]));
-        if (image && description) image.alt = description;
+        change(output.node, model);
       };
       return output;
     }
@@ -41,6 +56,10 @@
 
   const style = document.createElement("style");
   style.textContent = `
+    .distlab-card { --strong: #b35900; padding: .75rem 1rem; border-left: 5px solid var(--strong); border-radius: 6px; }
+    .distlab-card { background: color-mix(in srgb, var(--strong) 8%, transparent); }
+    .distlab-card.tells { --strong: #0072b2; }
+    .distlab-card > strong:first-child { background: var(--strong); color: white; padding: .1em .5em; border-radius: 4px; }
     .lm-TabBar-tab[data-lab] .lm-TabBar-tabLabel { position: relative; color: transparent; }
     .lm-TabBar-tab[data-lab] .lm-TabBar-tabLabel::after { position: absolute; left: 0; color: var(--jp-ui-font-color1); }`;
 
@@ -63,7 +82,9 @@
       activate: (app, registry, tracker) => {
         document.head.append(style);
         tracker.widgetAdded.connect(nameTab);
-        registry.addFactory(describing(registry.getFactory(SVG)), registry.getRank(SVG));
+        for (const [type, change] of [[SVG, describe], [MARKDOWN, makeCards]]) {
+          registry.addFactory(changing(registry.getFactory(type), change), registry.getRank(type));
+        }
         document.addEventListener("focusin", keepKeys);
       },
     };
