@@ -14,7 +14,6 @@ from pathlib import Path
 
 from distlab import devices, metrics  # before TensorFlow: it selects tf-keras
 
-# isort: split
 import numpy as np
 import tensorflow as tf
 

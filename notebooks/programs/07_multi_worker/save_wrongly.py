@@ -28,10 +28,8 @@ import time
 from pathlib import Path
 from typing import Any
 
-import distlab  # noqa: F401  selects tf-keras; it must come before TensorFlow
-from distlab import cluster_spec, models
+from distlab import cluster_spec, models  # before TensorFlow: it selects tf-keras
 
-# isort: split
 import tensorflow as tf
 
 TRIES = 200

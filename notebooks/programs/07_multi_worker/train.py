@@ -25,11 +25,9 @@ import tempfile
 import time
 from pathlib import Path
 
-import numpy as np
-
 from distlab import cluster_spec, data, models  # before TensorFlow: it selects tf-keras
 
-# isort: split
+import numpy as np
 import tensorflow as tf
 
 GLOBAL_BATCH, LEARNING_RATE, SEED = 48, 0.05, 7

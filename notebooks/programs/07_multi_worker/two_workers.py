@@ -15,11 +15,11 @@ import sys
 import tempfile
 from pathlib import Path
 
-import numpy as np
-
 from distlab import data, programs  # before TensorFlow: it selects tf-keras
 from distlab.launch.job import free_addresses
 from distlab.runtime import startup_notes
+
+import numpy as np
 
 STEPS, GLOBAL_BATCH_SIZE = 20, 48
 

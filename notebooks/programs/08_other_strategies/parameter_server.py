@@ -18,11 +18,9 @@ import signal
 import time
 from pathlib import Path
 
-import numpy as np
-
 from distlab import data, models  # before TensorFlow: it selects tf-keras
 
-# isort: split
+import numpy as np
 import tensorflow as tf
 from tensorflow.python.data.experimental.ops import testing  # private: the only way to sleep inside a worker's graph
 

@@ -7,10 +7,10 @@ It needs NumPy and the course's virtual cluster; it starts no processes.
 
 from functools import partial
 
-import numpy as np
-
 from distlab import collectives, data
 from distlab.simulate import Network, Rank, World
+
+import numpy as np
 
 WORKERS, BATCH, HIDDEN, SECONDS = 8, 32, 16, 0.01
 NETWORKS = {

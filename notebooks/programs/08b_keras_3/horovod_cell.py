@@ -22,7 +22,6 @@ from pathlib import Path
 
 import distlab  # noqa: F401  # before TensorFlow: selects tf-keras unless TF_USE_LEGACY_KERAS is 0
 
-# isort: split
 import horovod.tensorflow as hvd
 import horovod.tensorflow.keras as hvd_keras
 import tensorflow as tf

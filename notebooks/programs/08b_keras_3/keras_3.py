@@ -21,12 +21,10 @@ import argparse
 import json
 from pathlib import Path
 
-import numpy as np
-
 from distlab import cluster_spec, data  # before TensorFlow
 
-# isort: split
 import keras
+import numpy as np
 import tensorflow as tf
 
 WAYS = {"as they are": None, "added before": tf.distribute.ReduceOp.SUM, "averaged before": tf.distribute.ReduceOp.MEAN}

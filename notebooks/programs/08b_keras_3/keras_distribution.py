@@ -34,7 +34,6 @@ from pathlib import Path
 
 from distlab import checks, data, devices  # before TensorFlow
 
-# isort: split
 import keras
 from keras.distribution import DataParallel, DeviceMesh, LayoutMap, ModelParallel, list_devices
 

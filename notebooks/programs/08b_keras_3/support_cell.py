@@ -20,7 +20,6 @@ from pathlib import Path
 
 from distlab import data, devices  # before TensorFlow: selects tf-keras unless TF_USE_LEGACY_KERAS is 0
 
-# isort: split
 import numpy as np
 import tensorflow as tf
 

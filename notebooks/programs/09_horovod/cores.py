@@ -1,8 +1,8 @@
 """On which cores may each rank run? `mpirun -np 2 python cores.py`."""
 
-from mpi4py import MPI
-
 from distlab import devices
+
+from mpi4py import MPI
 
 ranks = MPI.COMM_WORLD
 cores = ranks.gather(devices.allowed_cores())

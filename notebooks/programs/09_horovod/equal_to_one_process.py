@@ -18,13 +18,13 @@ import argparse
 import json
 from pathlib import Path
 
+from distlab import checks, cluster_spec
+
 import horovod.tensorflow as hvd
 import train_keras
 import train_keras3
 import train_serial
 import train_tape
-
-from distlab import checks, cluster_spec
 
 PROGRAMS = {"tape": train_tape, "Keras": train_keras, "Keras 3": train_keras3}
 STEPS = 20

@@ -20,13 +20,13 @@ from contextlib import suppress
 from pathlib import Path
 from unittest import mock
 
+from distlab import checks, cluster_spec, saved_states
+
 import horovod.tensorflow as hvd
 import numpy as np
 import tensorflow as tf
 import train_serial
 import train_tape
-
-from distlab import checks, cluster_spec, saved_states
 
 FUNCTIONS = {  # the function of both programs in which each step is taken
     "scale the learning rate": "make_optimizer",

@@ -20,16 +20,13 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from distlab import checks, profiling  # before TensorFlow: it selects tf-keras
+from distlab import checks, models, profiling  # before TensorFlow: it selects tf-keras
 
-# isort: split
 import horovod.tensorflow as hvd
 import horovod.tensorflow.keras as hvd_keras
 import numpy as np
 import tensorflow as tf
 from mpi4py import MPI  # after TensorFlow, whose libraries it would disturb at the end; it keeps MPI for a second init
-
-from distlab import models
 
 TENSORS, REPEATS = 40, 30
 LAST = "last_of_recording"

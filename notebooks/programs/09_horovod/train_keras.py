@@ -19,12 +19,10 @@ import functools
 import json
 from pathlib import Path
 
-import numpy as np
-
 from distlab import cluster_spec, data, models, saved_states  # before TensorFlow: it selects tf-keras
 
-# isort: split
 import horovod.tensorflow.keras as hvd
+import numpy as np
 import tensorflow as tf
 from horovod.tensorflow import broadcast_object, broadcast_variables
 from tensorflow import keras

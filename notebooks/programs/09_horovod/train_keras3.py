@@ -18,13 +18,11 @@ import functools
 import json
 from pathlib import Path
 
-import numpy as np
-
 from distlab import cluster_spec, data, saved_states  # before TensorFlow
 
-# isort: split
 import horovod.tensorflow as hvd
 import keras
+import numpy as np
 import tensorflow as tf
 from horovod.tensorflow import broadcast_object, broadcast_variables
 

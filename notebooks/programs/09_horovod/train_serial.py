@@ -13,11 +13,9 @@ import argparse
 import json
 from pathlib import Path
 
-import numpy as np
-
 from distlab import data, models, saved_states  # before TensorFlow: it selects tf-keras
 
-# isort: split
+import numpy as np
 import tensorflow as tf
 
 mean_loss = tf.keras.losses.SparseCategoricalCrossentropy(from_logits=True)

@@ -14,11 +14,9 @@ import functools
 import json
 from pathlib import Path
 
-import numpy as np
-
 from distlab import data, models, saved_states  # before TensorFlow: it selects tf-keras
 
-# isort: split
+import numpy as np
 import tensorflow as tf
 from tensorflow import keras
 

@@ -16,12 +16,10 @@ import json
 import warnings
 from pathlib import Path
 
-import numpy as np
-
 from distlab import cluster_spec, data, large_batch  # before TensorFlow: it selects tf-keras
 
-# isort: split
 import horovod.tensorflow as hvd
+import numpy as np
 import tensorflow as tf
 
 UNITS, CLASSES = 16, 10

@@ -14,11 +14,9 @@ import sys
 from pathlib import Path
 from typing import NamedTuple
 
-import numpy as np
-
 from distlab import data, large_batch, recorded_results  # before TensorFlow: it selects tf-keras
 
-# isort: split
+import numpy as np
 import tensorflow as tf
 
 HIDDEN, CLASSES = 128, 10

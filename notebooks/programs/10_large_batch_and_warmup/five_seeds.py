@@ -9,11 +9,11 @@ set of the record was a file with 10,000 of MNIST's images, 8,000 for training a
 import argparse
 from pathlib import Path
 
+from distlab import data, models, recorded_results
+
 import numpy as np
 import one_process
 import tensorflow as tf
-
-from distlab import data, models, recorded_results
 
 FOLDER = Path(__file__).parent / "recorded"
 IMAGES, GLOBAL_BATCH, EPOCHS = 8_000, 560, 6

@@ -17,7 +17,6 @@ from pathlib import Path
 
 from distlab import cluster_spec, data, large_batch, models  # before TensorFlow: it selects tf-keras
 
-# isort: split
 import horovod.tensorflow as hvd
 import tensorflow as tf
 

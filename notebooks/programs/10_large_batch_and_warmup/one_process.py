@@ -11,11 +11,9 @@ import math
 import time
 from collections.abc import Callable
 
-import numpy as np
-
 from distlab import data, large_batch, metrics, models  # before TensorFlow: it selects tf-keras
 
-# isort: split
+import numpy as np
 import tensorflow as tf
 
 AT_CHANCE = 0.2

@@ -9,13 +9,13 @@ Each function gives a figure and its description.
 
 from collections.abc import Mapping, Sequence
 
+from distlab import draw
+from distlab.large_batch.noise_scale import Tradeoff
+
 import matplotlib.pyplot as plt
 import numpy as np
 from best_rates import Best
 from matplotlib.figure import Figure
-
-from distlab import draw
-from distlab.large_batch.noise_scale import Tradeoff
 
 BLUE, RED = draw.RANK_COLOURS[0], draw.RANK_COLOURS[3]
 Picture = tuple[Figure, str]

@@ -19,7 +19,6 @@ from pathlib import Path
 
 import distlab  # noqa: F401  # before TensorFlow: it selects tf-keras
 
-# isort: split
 import horovod.tensorflow as hvd
 
 

@@ -28,12 +28,10 @@ import json
 import time
 from pathlib import Path
 
-import numpy as np
-
 from distlab import cluster_spec, data, large_batch, models  # before TensorFlow: it selects tf-keras
 
-# isort: split
 import horovod.tensorflow as hvd
+import numpy as np
 import tensorflow as tf
 
 PROOF_STEPS, PROOF_RATE = 20, 0.05

@@ -19,7 +19,6 @@ from pathlib import Path
 
 from distlab import data, devices, models  # before TensorFlow: it selects tf-keras
 
-# isort: split
 import numpy as np
 import tensorflow as tf
 from throughput import Throughput

@@ -22,7 +22,6 @@ from pathlib import Path
 
 from distlab import devices, models  # before TensorFlow: it selects tf-keras
 
-# isort: split
 import horovod.tensorflow as hvd
 import numpy as np
 import tensorflow as tf

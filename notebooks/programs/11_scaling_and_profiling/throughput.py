@@ -13,7 +13,6 @@ from typing import Any
 
 import distlab  # noqa: F401  before TensorFlow: it selects tf-keras
 
-# isort: split
 import tensorflow as tf
 
 

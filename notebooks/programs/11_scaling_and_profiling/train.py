@@ -25,16 +25,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
-import distlab  # noqa: F401  before TensorFlow: it selects tf-keras
+from distlab import cluster_spec, data, devices, models, profiling  # before TensorFlow: it selects tf-keras
 
-# isort: split
 import horovod.tensorflow as hvd
 import horovod.tensorflow.keras as hvd_keras
 import numpy as np
 import tensorflow as tf
 from throughput import Throughput
-
-from distlab import cluster_spec, data, devices, models, profiling
 
 
 def parse() -> argparse.Namespace:

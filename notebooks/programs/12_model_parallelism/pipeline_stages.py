@@ -17,11 +17,9 @@ from collections.abc import Sequence
 from itertools import chain, pairwise
 from pathlib import Path
 
-import numpy as np
-
 from distlab import checks, data, devices, model_parallel  # before TensorFlow: it selects tf-keras
 
-# isort: split
+import numpy as np
 import tensorflow as tf
 
 pipelines = model_parallel.pipelines

@@ -19,11 +19,11 @@ import argparse
 import json
 from pathlib import Path
 
-import numpy as np
-from mpi4py import MPI
-
 from distlab import checks, data, model_parallel
 from distlab.simulate import run_over_mpi
+
+import numpy as np
+from mpi4py import MPI
 
 zero, BATCH, UNITS = model_parallel.sharded_optimizers, 64, 64
 

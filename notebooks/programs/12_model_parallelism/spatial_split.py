@@ -18,11 +18,11 @@ import argparse
 import json
 from pathlib import Path
 
-import numpy as np
-from numpy.lib.stride_tricks import sliding_window_view
-
 from distlab import checks, collectives
 from distlab.simulate import Rank, run_over_mpi
+
+import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
 
 
 def parse() -> argparse.Namespace:

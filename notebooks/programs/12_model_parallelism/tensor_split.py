@@ -16,11 +16,9 @@ import argparse
 import json
 from pathlib import Path
 
-import numpy as np
-
 from distlab import checks, data  # before TensorFlow: it selects tf-keras
 
-# isort: split
+import numpy as np
 import tensorflow as tf
 from tensorflow.experimental import dtensor
 

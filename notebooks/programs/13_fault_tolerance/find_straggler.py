@@ -21,10 +21,10 @@ import json
 import time
 from pathlib import Path
 
+from distlab import data
+
 import numpy as np
 from mpi4py import MPI
-
-from distlab import data
 
 BATCH = 64
 """Images in a global batch, whatever the number of ranks."""

@@ -21,11 +21,11 @@ import sys
 import tempfile
 from pathlib import Path
 
+from distlab import cluster_spec, data, models  # before TensorFlow: it selects tf-keras
+
 import faults
 import tensorflow as tf
 import whole_checkpoints
-
-from distlab import cluster_spec, data, models  # importing distlab also selects tf-keras for tf.keras
 
 BATCH, IMAGES, SEED = 64, 768, 13  # images in a global batch, whatever the number of workers, and in an epoch
 notices: list[int] = []  # the signals received; a handler may run in the middle of anything, so it only notes them

@@ -24,12 +24,12 @@ import json
 import time
 from pathlib import Path
 
+from distlab import data, models  # before TensorFlow: it selects tf-keras
+
 import elastic_faults
 import horovod.tensorflow.keras as hvd
 import tensorflow as tf
 from horovod.common.exceptions import HostsUpdatedInterrupt
-
-from distlab import data, models  # importing distlab also selects tf-keras for tf.keras
 
 BATCH, RATE, SEED = 64, 0.1, 13  # images in a global batch, and the learning rate for so many
 starts: list[tuple[int, int, float]] = []  # where this process began or went on: (steps done, world size, rate)

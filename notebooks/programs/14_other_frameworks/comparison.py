@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import record
-
 from distlab import checks, recorded_results
+
+import record
 
 SHARES = ("horovod", "ddp", "fsdp", "deepspeed")
 """Programs whose ranks are told their own batch and learning rate."""

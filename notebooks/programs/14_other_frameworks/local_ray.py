@@ -2,31 +2,16 @@
 
 import os
 import secrets
-import subprocess
-import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from distlab import runtime
+from distlab.runtime import processes
 
 # Before Ray is imported: it would send statistics of its use.
 os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-try:
-    import ray
-except ModuleNotFoundError:
-    raise SystemExit("Ray is not installed here; `make setup-frameworks`, then use its python.") from None
-
-# Waits until the program that holds its standard input has ended, in whatever way, then ends Ray and removes its files.
-# When the program is killed while Ray starts, Ray by itself lives on for a while.
-AFTERWARDS = """
-import shutil, sys
-from distlab import runtime
-sys.stdin.read()
-runtime.processes.end(sys.argv[1])
-shutil.rmtree(sys.argv[2])
-"""
+import ray
 
 
 @contextmanager
@@ -36,33 +21,19 @@ def running_ray(workers: int, address: str | None = None) -> Iterator[Path]:
     Without an `address`, HOST:PORT, Ray is started on this machine; afterwards, whatever happens, its processes and its
     files are gone.
     """
-    with _short_folder() as folder:
+    # The path of a socket has about a hundred characters, and Ray's lie deep.
+    place, mark = os.environ.get("RAY_TMPDIR", "/tmp"), processes.new_mark()
+    with (
+        tempfile.TemporaryDirectory(prefix="ray-", dir=place) as folder,
+        processes.guarded(mark, folder),
+        processes.marked(mark),
+    ):
         how = {"address": address} if address else _own(workers, folder)
         try:
             ray.init(logging_level="ERROR", log_to_driver=False, **how)
             yield Path(folder)
         finally:
             ray.shutdown()
-
-
-@contextmanager
-def _short_folder() -> Iterator[str]:
-    """A folder in $RAY_TMPDIR or /tmp: the path of a socket has about a hundred characters, and Ray's lie deep.
-
-    What is started in the block is ended after it, and then the folder is removed.
-    """
-    folder = tempfile.mkdtemp(prefix="ray-", dir=os.environ.get("RAY_TMPDIR", "/tmp"))
-    mark = runtime.processes.new_mark()
-    # Without the launcher's mark: it must outlive a job that is ended.
-    unmarked = {name: value for name, value in os.environ.items() if name != runtime.processes.MARK}
-    command = [sys.executable, "-c", AFTERWARDS, mark, folder]
-    guard = subprocess.Popen(command, stdin=subprocess.PIPE, env=unmarked, start_new_session=True)
-    os.environ[runtime.processes.MARK] = " ".join(filter(None, [os.environ.get(runtime.processes.MARK), mark]))
-    try:
-        yield folder
-    finally:
-        guard.stdin.close()
-        guard.wait()
 
 
 def _own(workers: int, folder: str) -> dict:

@@ -13,10 +13,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from distlab import checks, frameworks, launch, recorded_results, runtime
+
 import layouts
 import start
-
-from distlab import checks, frameworks, launch, recorded_results, runtime
 
 FOLDER = Path(__file__).parent
 

@@ -11,10 +11,10 @@ to last; a rank of N takes every N-th.
 import argparse
 from pathlib import Path
 
+from distlab import data
+
 import layouts
 import numpy as np
-
-from distlab import data
 
 FILTERS, UNITS = 16, 64
 FEATURES = (13, 13, FILTERS)  # of a 28 × 28 image after a 3 × 3 convolution and 2 × 2 pooling

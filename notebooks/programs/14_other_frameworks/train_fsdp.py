@@ -15,8 +15,6 @@ On two hosts with four GPUs each, on each of them (PORT is a free one of HOST0),
 any number of ranks. The numbers in comments are the eight steps of notebook 09.
 """
 
-import os
-
 import torch
 import torch.distributed as dist
 import torch.distributed.checkpoint as parts
@@ -30,22 +28,7 @@ from torch.distributed.checkpoint.state_dict import (
 from torch.distributed.fsdp import fully_shard
 from torch.nn.functional import cross_entropy
 from torch.utils.data import DataLoader, DistributedSampler
-
-
-def initialize() -> torch.device:
-    """Meet the other ranks, and give this one its device."""
-    # Step 1, initialise: torchrun has set RANK, WORLD_SIZE and where to meet. Without it this is one rank.
-    backend = "nccl" if torch.cuda.is_available() else "gloo"
-    if "RANK" in os.environ:
-        dist.init_process_group(backend)
-    else:
-        dist.init_process_group(backend, store=dist.HashStore(), rank=0, world_size=1)
-    # Step 2, pin the device: the GPU of this process's place on the host.
-    if not torch.cuda.is_available():
-        return torch.device("cpu")
-    device = torch.device("cuda", int(os.environ.get("LOCAL_RANK", 0)) % torch.cuda.device_count())
-    torch.cuda.set_device(device)
-    return device
+from train_ddp import initialize  # steps 1 and 2 are the same
 
 
 def train(options: object, device: torch.device) -> dict:

@@ -18,13 +18,11 @@ import argparse
 import json
 from pathlib import Path
 
-import layouts
-import numpy as np
-
 from distlab import models  # before TensorFlow: it selects tf-keras
 
-# isort: split
 import horovod.tensorflow as hvd
+import layouts
+import numpy as np
 import tensorflow as tf
 
 mean_loss = tf.keras.losses.SparseCategoricalCrossentropy(from_logits=True)

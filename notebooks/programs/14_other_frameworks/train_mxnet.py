@@ -34,11 +34,8 @@ import numpy as np
 # MXNet's oneDNN sums in another order than the rest: 20 steps with it end ten times farther from the other frameworks.
 os.environ.setdefault("MXNET_MKLDNN_ENABLED", "0")
 os.environ.setdefault("MXNET_STORAGE_FALLBACK_LOG_VERBOSE", "0")
-try:
-    # With the role scheduler or server this line serves the workers until they are done, and then ends the process.
-    import mxnet as mx
-except ModuleNotFoundError:
-    raise SystemExit("MXNet is not here: `.venv/bin/distlab setup-frameworks mxnet` makes .venv-mxnet.") from None
+# With the role scheduler or server this line serves the workers until they are done, and then ends the process.
+import mxnet as mx
 
 GLOBAL_BATCH, LEARNING_RATE, MOMENTUM = 48, 0.02, 0.9  # the rate is for the global batch
 

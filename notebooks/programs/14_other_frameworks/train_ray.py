@@ -1,68 +1,40 @@
-r"""Ray starts the processes: Horovod's ranks by `RayExecutor`, or TensorFlow's workers by `TensorflowTrainer`.
+"""Ray starts the processes: Horovod's ranks by `RayExecutor`, or TensorFlow's workers by `TensorflowTrainer`.
 
-On a laptop, with the interpreter that has Ray; the program starts a Ray of its own, and ends it:
+On a laptop, with the interpreter that has Ray, where the program starts a Ray of its own and ends it; after `ray start
+--head` and, on the other hosts, `ray start --address HOST0:PORT`; and in a batch script for Slurm:
 
-    python start.py start.npz
     python train_ray.py start.npz --way RayExecutor --workers 2 --result result.json
-
-On a cluster whose machines all have this environment, at the same path:
-
-    ray start --head                             # on the first machine; it prints the address
-    ray start --address HOST0:PORT               # on each other one
     python train_ray.py start.npz --way TensorflowTrainer --workers 8 --address HOST0:PORT --folder SHARED_FOLDER
+    srun ray symmetric-run --address HOST0:PORT --min-nodes 2 -- python train_ray.py ... --address HOST0:PORT
 
-Under Slurm, in a batch script with one task per node; Ray's processes end with the job:
-
-    ray get-auth-token --generate > /dev/null
-    head=$(scontrol show hostnames "$SLURM_JOB_NODELIST" | head -n 1):$((20000 + SLURM_JOB_ID % 10000))
-    srun ray symmetric-run --address "$head" --min-nodes 2 -- \
-        python train_ray.py start.npz --way RayExecutor --workers 8 --address "$head"
-
-The first weights and the images travel from this process to the workers through Ray; no worker reads a file.
+`start.py` writes start.npz. Its weights and images travel to the workers through Ray; no worker reads a file.
 """
 
 import argparse
 import json
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import layouts
 import numpy as np
 from local_ray import running_ray
 
-from distlab import launch, runtime
-
 STEPS, GLOBAL_BATCH, LEARNING_RATE = 20, 48, 0.01  # the rate is that of one worker
 Trained = tuple[list[float], list[np.ndarray]]  # losses and weights
 
 
-def parse() -> argparse.Namespace:
-    """The command line."""
-    parser = argparse.ArgumentParser(description="Train with Horovod or with TensorFlow, on Ray.")
-    parser.add_argument("start", type=Path, help="the file that start.py wrote")
-    parser.add_argument("--way", choices=WAYS, required=True)
-    parser.add_argument("--workers", type=int, default=2)
-    parser.add_argument("--address", help="HOST:PORT of a Ray cluster; without it Ray is started on this machine")
-    parser.add_argument("--folder", type=Path, help="that all machines see, for the checkpoint of TensorflowTrainer")
-    parser.add_argument("--gpus", action="store_true", help="a GPU for each worker")
-    parser.add_argument("--weights", type=Path, help=".npz file for the trained weights")
-    parser.add_argument("--result", type=Path, help="JSON file")
-    return parser.parse_args()
-
-
-def own_batches(start: dict, rank: int, ranks: int) -> "tf.data.Dataset":  # noqa: F821
+def own_batches(start: dict, rank: int, ranks: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """This worker's part of each global batch."""
-    import tensorflow as tf
-
-    samples = tf.data.Dataset.from_tensor_slices((start["images"], start["labels"])).shard(ranks, rank)
-    return samples.batch(GLOBAL_BATCH // ranks).take(STEPS)
+    for first in range(rank, STEPS * GLOBAL_BATCH, GLOBAL_BATCH):
+        rows = slice(first, first + GLOBAL_BATCH - rank, ranks)
+        yield start["images"][rows], start["labels"][rows]
 
 
 def train_with_horovod(start: dict) -> Trained:
     """What each rank does, without a word of Ray; the losses, and the weights afterwards."""
     from distlab import models  # first: it selects tf-keras
 
-    # isort: split
     import horovod.tensorflow as hvd
     import tensorflow as tf
 
@@ -76,11 +48,11 @@ def train_with_horovod(start: dict) -> Trained:
         model.set_weights(start["weights"])
     hvd.broadcast_variables(model.variables, root_rank=0)
     optimizer = tf.keras.optimizers.SGD(LEARNING_RATE * hvd.size(), momentum=0.9)
-    mean_loss = tf.keras.losses.SparseCategoricalCrossentropy(from_logits=True)
     losses = []
     for images, labels in own_batches(start, hvd.rank(), hvd.size()):
         with hvd.DistributedGradientTape(tf.GradientTape()) as tape:
-            loss = mean_loss(labels, model(images, training=True))
+            logits = model(images, training=True)
+            loss = tf.reduce_mean(tf.nn.sparse_softmax_cross_entropy_with_logits(labels, logits))
         gradients = tape.gradient(loss, model.trainable_variables)
         optimizer.apply_gradients(zip(gradients, model.trainable_variables, strict=True))
         losses.append(float(hvd.allreduce(loss)))
@@ -91,7 +63,6 @@ def train_with_tensorflow(config: dict) -> None:
     """What each worker does: Ray has set TF_CONFIG. The chief hands losses and weights to Ray's storage."""
     from distlab import models  # first: it selects tf-keras
 
-    # isort: split
     import tensorflow as tf
     from ray import train
 
@@ -103,23 +74,23 @@ def train_with_tensorflow(config: dict) -> None:
         optimizer = tf.keras.optimizers.SGD(LEARNING_RATE * strategy.num_replicas_in_sync, momentum=0.9)
         optimizer.build(model.trainable_variables)
 
-    @tf.function
-    def step(images: tf.Tensor, labels: tf.Tensor) -> tf.Tensor:
-        def replica_step(images: tf.Tensor, labels: tf.Tensor) -> tf.Tensor:
-            with tf.GradientTape() as tape:
-                own = tf.nn.sparse_softmax_cross_entropy_with_logits(labels, model(images, training=True))
-                loss = tf.nn.compute_average_loss(own, global_batch_size=GLOBAL_BATCH)
-            gradients = tape.gradient(loss, model.trainable_variables)
-            optimizer.apply_gradients(zip(gradients, model.trainable_variables, strict=True))  # sums over all workers
-            return loss
+    def replica_step(images: tf.Tensor, labels: tf.Tensor) -> tf.Tensor:
+        with tf.GradientTape() as tape:
+            losses = tf.nn.sparse_softmax_cross_entropy_with_logits(labels, model(images, training=True))
+            loss = tf.nn.compute_average_loss(losses, global_batch_size=GLOBAL_BATCH)
+        gradients = tape.gradient(loss, model.trainable_variables)
+        optimizer.apply_gradients(zip(gradients, model.trainable_variables, strict=True))  # sums over all workers
+        return loss
 
-        return strategy.reduce("SUM", strategy.run(replica_step, args=(images, labels)), axis=None)
+    @tf.function(autograph=False)
+    def step(*batch: tf.Tensor) -> tf.Tensor:
+        return strategy.reduce("SUM", strategy.run(replica_step, args=batch), axis=None)
 
     losses = [float(step(*batch)) for batch in own_batches(start, context.get_world_rank(), context.get_world_size())]
     with tempfile.TemporaryDirectory() as folder:
         layouts.write(Path(folder) / "weights.npz", model.get_weights())
-        is_chief = context.get_world_rank() == 0
-        train.report({"losses": losses}, checkpoint=train.Checkpoint.from_directory(folder) if is_chief else None)
+        checkpoint = train.Checkpoint.from_directory(folder) if context.get_world_rank() == 0 else None
+        train.report({"losses": losses}, checkpoint=checkpoint)
 
 
 def ray_executor(options: argparse.Namespace, start: dict, folder: Path) -> Trained:
@@ -139,30 +110,33 @@ def tensorflow_trainer(options: argparse.Namespace, start: dict, folder: Path) -
     from ray.train import RunConfig, ScalingConfig
     from ray.train.tensorflow import TensorflowTrainer
 
-    trainer = TensorflowTrainer(
+    run = TensorflowTrainer(
         train_with_tensorflow,
         train_loop_config={"start": start},
         scaling_config=ScalingConfig(num_workers=options.workers, use_gpu=options.gpus),
         run_config=RunConfig(storage_path=str(options.folder or folder)),
-    )
-    run = trainer.fit()
+    ).fit()
     with run.checkpoint.as_directory() as saved:
         return run.metrics["losses"], layouts.read(Path(saved) / "weights.npz")
 
 
-WAYS = {"RayExecutor": ray_executor, "TensorflowTrainer": tensorflow_trainer}
-
-
 def main() -> None:
     """Train in the way that is asked for, and write losses and weights."""
-    options = parse()
-    if options.way == "RayExecutor" and (reason := launch.horovod_problem()):
-        raise SystemExit(reason)
-    runtime.processes.end_on_signals()
+    ways = {"RayExecutor": ray_executor, "TensorflowTrainer": tensorflow_trainer}
+    parser = argparse.ArgumentParser(description="Train with Horovod or with TensorFlow, on Ray.")
+    parser.add_argument("start", type=Path, help="the file that start.py wrote")
+    parser.add_argument("--way", choices=ways, required=True)
+    parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--address", help="HOST:PORT of a Ray cluster; without it Ray is started on this machine")
+    parser.add_argument("--folder", type=Path, help="that all machines see, for the checkpoint of TensorflowTrainer")
+    parser.add_argument("--gpus", action="store_true", help="a GPU for each worker")
+    parser.add_argument("--weights", type=Path, help=".npz file for the trained weights")
+    parser.add_argument("--result", type=Path, help="JSON file")
+    options = parser.parse_args()
     with np.load(options.start) as arrays:
         start = {"weights": layouts.read(options.start), "images": arrays["images"], "labels": arrays["labels"]}
     with running_ray(options.workers, options.address) as folder:
-        losses, weights = WAYS[options.way](options, start, folder)
+        losses, weights = ways[options.way](options, start, folder)
     print(f"{options.way}: {options.workers} workers, {len(losses)} steps, last loss {losses[-1]:.4f}", flush=True)
     if options.weights:
         layouts.write(options.weights, weights)

@@ -21,12 +21,10 @@ import os
 import tempfile
 from pathlib import Path
 
-import layouts
-import numpy as np
-
 from distlab import cluster_spec, models  # before TensorFlow: it selects tf-keras
 
-# isort: split
+import layouts
+import numpy as np
 import tensorflow as tf
 
 

@@ -12,10 +12,10 @@ import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from distlab import data
+
 import numpy as np
 from numpy.typing import NDArray
-
-from distlab import checks, data
 
 Weights = Sequence[NDArray[np.float32]]
 Batch = tuple[NDArray[np.float32], NDArray[np.int64]]
@@ -81,15 +81,12 @@ class Batches:
 def report(batches: Batches, launcher: str, loss: float, weights: Weights) -> None:
     """On rank 0, print one line about the run, and write it and the weights where the options say.
 
-    Called by all ranks, with the loss of the last step, the same on all. If that or a weight is not finite, each ends
-    with one sentence, and nothing is written.
+    Called by all ranks, with the loss of the last step, the same on all.
     """
-    options = batches.options
-    norm = float(np.sqrt(sum(np.square(array, dtype=np.float64).sum() for array in weights)))
-    if batches.step_seconds:
-        checks.end_unless_finite(batches.steps_done, loss, norm)
     if batches.rank != 0:
         return
+    options = batches.options
+    norm = float(np.sqrt(sum(np.square(array, dtype=np.float64).sum() for array in weights)))
     # The first step also builds the graph and the connections.
     seconds = float(np.median(batches.step_seconds[1:] or batches.step_seconds or [np.nan]))
     result = {

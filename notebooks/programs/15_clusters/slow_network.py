@@ -18,12 +18,10 @@ from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
 
-import numpy as np
-
 from distlab import cluster_spec  # before TensorFlow: distlab selects tf-keras
 
-# isort: split
 import horovod.tensorflow as hvd
+import numpy as np
 import tensorflow as tf
 
 WAYS = ("plain", "fp16", "accumulate")

@@ -10,12 +10,10 @@ In a batch script or after `salloc --nodes=3 --ntasks-per-node=1` (each line is 
 On a laptop: `horovodrun --gloo -np 2 python train_horovod.py`. Started plainly it is one rank.
 """
 
-import network
-
 from distlab import cluster_spec  # before TensorFlow: distlab selects tf-keras
 
-# isort: split
 import horovod.tensorflow as hvd
+import network
 import tensorflow as tf
 
 mean_loss = tf.keras.losses.SparseCategoricalCrossentropy(from_logits=True)
@@ -35,13 +33,8 @@ def main() -> None:
         own = gpus[hvd.local_rank() % len(gpus)]  # with --gpus-per-task=1 a rank sees one only
         tf.config.set_visible_devices(own, "GPU")
         tf.config.experimental.set_memory_growth(own, True)
-    model = tf.keras.Sequential(
-        [
-            tf.keras.layers.Input((network.INPUTS,)),
-            tf.keras.layers.Dense(options.units, activation="relu"),
-            tf.keras.layers.Dense(10),
-        ]
-    )
+    layers = [tf.keras.layers.Dense(options.units, activation="relu"), tf.keras.layers.Dense(10)]
+    model = tf.keras.Sequential([tf.keras.layers.Input((network.INPUTS,)), *layers])
     if hvd.rank() == 0:
         model.set_weights(network.first_weights(options.units))
     hvd.broadcast_variables(model.variables, root_rank=0)

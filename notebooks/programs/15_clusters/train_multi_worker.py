@@ -12,12 +12,10 @@ or pbs/batch.pbs, which starts the processes by ssh. With neither, it is one pro
 import argparse
 import os
 
-import network
-import numpy as np
-
 from distlab import cluster_spec  # before TensorFlow: distlab selects tf-keras
 
-# isort: split
+import network
+import numpy as np
 import tensorflow as tf
 
 
@@ -27,13 +25,8 @@ def train(options: argparse.Namespace, name: str) -> tuple[float, list[np.ndarra
         strategy = tf.distribute.MultiWorkerMirroredStrategy()
     rank, ranks = strategy.cluster_resolver.task_id or 0, strategy.num_replicas_in_sync
     with strategy.scope():
-        model = tf.keras.Sequential(
-            [
-                tf.keras.layers.Input((network.INPUTS,)),
-                tf.keras.layers.Dense(options.units, activation="relu"),
-                tf.keras.layers.Dense(10),
-            ]
-        )
+        layers = [tf.keras.layers.Dense(options.units, activation="relu"), tf.keras.layers.Dense(10)]
+        model = tf.keras.Sequential([tf.keras.layers.Input((network.INPUTS,)), *layers])
         model.set_weights(network.first_weights(options.units))
         optimizer = tf.keras.optimizers.SGD(options.learning_rate, momentum=network.MOMENTUM)
         optimizer.build(model.trainable_variables)

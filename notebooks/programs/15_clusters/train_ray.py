@@ -58,9 +58,7 @@ def parse() -> argparse.Namespace:
     """The command line."""
     arguments = network.parser("Train with Ray's TensorflowTrainer.")
     arguments.add_argument("--workers", type=int, default=2)
-    arguments.add_argument(
-        "--address", default="auto", help="HOST:PORT of Ray (default: the one that RAY_ADDRESS names)"
-    )
+    arguments.add_argument("--address", default="auto", help="HOST:PORT of Ray (default: that of RAY_ADDRESS)")
     arguments.add_argument("--folder", type=Path, required=True, help="for checkpoints; all nodes see it")
     options = arguments.parse_args()
     for name in ("weights", "result"):  # the workers run in folders of their own

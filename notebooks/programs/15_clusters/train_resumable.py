@@ -21,13 +21,10 @@ received: list[int] = []
 for notice in NOTICES:
     signal.signal(notice, lambda number, frame: received.append(number))
 
-# isort: split
-import network
-
 from distlab import cluster_spec, saved_states  # before TensorFlow: distlab selects tf-keras
 
-# isort: split
 import horovod.tensorflow as hvd
+import network
 import tensorflow as tf
 
 START_AGAIN = 85
@@ -56,20 +53,13 @@ def main() -> None:
         own = gpus[hvd.local_rank() % len(gpus)]
         tf.config.set_visible_devices(own, "GPU")
         tf.config.experimental.set_memory_growth(own, True)
-    model = tf.keras.Sequential(
-        [
-            tf.keras.layers.Input((network.INPUTS,)),
-            tf.keras.layers.Dense(options.units, activation="relu"),
-            tf.keras.layers.Dense(10),
-        ]
-    )
+    layers = [tf.keras.layers.Dense(options.units, activation="relu"), tf.keras.layers.Dense(10)]
+    model = tf.keras.Sequential([tf.keras.layers.Input((network.INPUTS,)), *layers])
     model.set_weights(network.first_weights(options.units))
     optimizer = tf.keras.optimizers.SGD(options.learning_rate, momentum=network.MOMENTUM)
     optimizer.build(model.trainable_variables)  # else there would be no momentum to restore into
     checkpoint = tf.train.Checkpoint(model=model, optimizer=optimizer)
     manager = tf.train.CheckpointManager(checkpoint, str(options.checkpoints), max_to_keep=2)
-    if hvd.rank() == 0:
-        saved_states.of_dataset(options.checkpoints, options.dataset, resume=True)
     if hvd.rank() == 0 and manager.latest_checkpoint:
         saved_states.checkpoint(manager.latest_checkpoint, options.checkpoints, checkpoint)  # or an older one
     hvd.broadcast_variables([*model.variables, *optimizer.variables], root_rank=0)  # also the count of steps

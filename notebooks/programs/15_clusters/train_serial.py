@@ -7,11 +7,9 @@ On a laptop, on the cluster of this machine, and as a job under Slurm:
     sbatch --ntasks=1 --wrap "srun python train_serial.py --weights serial.npz"
 """
 
-import network
-
 import distlab  # noqa: F401 - before TensorFlow: it selects tf-keras
 
-# isort: split
+import network
 import tensorflow as tf
 
 mean_loss = tf.keras.losses.SparseCategoricalCrossentropy(from_logits=True)
@@ -20,13 +18,8 @@ mean_loss = tf.keras.losses.SparseCategoricalCrossentropy(from_logits=True)
 def main() -> None:
     """Train and report."""
     options = network.parser("Train in one process.").parse_args()
-    model = tf.keras.Sequential(
-        [
-            tf.keras.layers.Input((network.INPUTS,)),
-            tf.keras.layers.Dense(options.units, activation="relu"),
-            tf.keras.layers.Dense(10),
-        ]
-    )
+    layers = [tf.keras.layers.Dense(options.units, activation="relu"), tf.keras.layers.Dense(10)]
+    model = tf.keras.Sequential([tf.keras.layers.Input((network.INPUTS,)), *layers])
     model.set_weights(network.first_weights(options.units))
     optimizer = tf.keras.optimizers.SGD(options.learning_rate, momentum=network.MOMENTUM)
 
