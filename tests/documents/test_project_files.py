@@ -1,5 +1,6 @@
-"""README, docs, environment.yml, the lock and the repository as a whole."""
+"""README, docs, workflow, container, environment.yml, the lock, the code and the repository as a whole."""
 
+import json
 import re
 import subprocess
 import sys
@@ -85,6 +86,36 @@ def test_lock_and_environment_name_the_same_versions(root: Path) -> None:
     assert all(next(iter(one.specifier)).version in pins[canonicalize_name(one.name)] for one in listed)
 
 
+def test_the_workflow_keeps_to_its_schema_and_runs_the_two_commands_on_every_python(root: Path) -> None:
+    workflow = root / ".github" / "workflows" / "course.yml"
+    command = [sys.executable, "-m", "check_jsonschema", "--builtin-schema", "vendor.github-workflows", str(workflow)]
+    checked = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    assert checked.returncode == 0, checked.stdout + checked.stderr
+    job = yaml.safe_load(workflow.read_text())["jobs"]["course"]
+    assert [step["run"] for step in job["steps"] if "run" in step and "if" not in step] == ["make execute", "make test"]
+    project = (root / "pyproject.toml").read_text()
+    ((lowest, highest),) = re.findall(r'^requires-python = ">=3\.(\d+),<3\.(\d+)"', project, re.MULTILINE)
+    assert job["strategy"]["matrix"]["python"] == [f"3.{minor}" for minor in range(int(lowest), int(highest))]
+
+
+def test_the_container_sets_the_course_up_with_every_package_of_continuous_integration(root: Path) -> None:
+    folder = root / ".devcontainer"
+    container = json.loads((folder / "devcontainer.json").read_text())
+    assert container["postCreateCommand"] == "make setup"
+    (listed,) = re.findall(r"^packages=\((.*)\)$", (root / ".ci" / "run").read_text(), re.MULTILINE)
+    assert set(listed.split()) <= set((folder / container["build"]["dockerfile"]).read_text().split())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("check", ["lint-imports --no-cache", "mypy", "ruff check .", "ruff format --check ."])
+def test_the_code_is_clean(check: str, root: Path) -> None:
+    """Who may import whom (`docs/architecture.md`), types, lint and layout."""
+    program, *words = check.split()
+    command = [Path(sys.executable).with_name(program), *words]
+    finished = subprocess.run(command, cwd=root, capture_output=True, text=True)
+    assert finished.returncode == 0, finished.stdout
+
+
 @pytest.mark.slow
 def test_files_are_small_and_name_no_machine_and_no_registry(root: Path) -> None:
     files = tracked_files(root, "--cached", "--others", "--exclude-standard")
@@ -98,10 +129,19 @@ def test_files_are_small_and_name_no_machine_and_no_registry(root: Path) -> None
         assert "tests" in file.parts or not homes.search(text), file
 
 
+DRAW = """
+import runpy, sys
+folder, *scripts = sys.argv[1:]
+sys.argv[1:] = [folder]
+for script in scripts:
+    runpy.run_path(script, run_name="__main__")
+"""
+
+
 @pytest.mark.slow
 def test_figures_are_byte_equal_when_drawn_again(root: Path, tmp_path: Path) -> None:
-    for script in sorted((root / "figures" / "src").glob("[0-9]*.py")):
-        subprocess.run([sys.executable, str(script), str(tmp_path)], check=True)
+    scripts = sorted((root / "figures" / "src").glob("[0-9]*.py"))
+    subprocess.run([sys.executable, "-c", DRAW, tmp_path, *scripts], check=True)
     committed = {file.name: file.read_bytes() for file in (root / "figures").glob("*.svg")}
     assert {file.name: file.read_bytes() for file in tmp_path.glob("*.svg")} == committed
     assert committed and all(b"<title>" in content for content in committed.values())

@@ -14,11 +14,12 @@ from course_tools.site import build
 pytestmark = pytest.mark.slow
 ROOT = Path(__file__).parents[3]
 START, RING = "notebooks/00_start_here.html", "notebooks/06_collectives_and_ring_all_reduce.html"
+LAB = "labs/06_collectives_and_ring_all_reduce/lab.html"
 # They have all that the pages' frame, quizzes, players, folded solutions, signatures and lists of names can show.
 ONE_OF_EACH_KIND = (
     ("index.html", "light"),
     (RING, "dark"),
-    ("labs/06_collectives_and_ring_all_reduce/lab.html", "light"),
+    (LAB, "light"),
     ("docs/glossary.html", "dark"),
     ("reference/distlab.draw.html", "dark"),
     ("search.html", "light"),
@@ -45,7 +46,10 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of the site of the committed notebooks, with solutions."""
     built = build.build(ROOT, tmp_path_factory.mktemp("whole"))
     assert built.warnings == []
-    return built.index.parent
+    folder = built.index.parent
+    assert "folded below each answer" in (folder / LAB).read_text()
+    assert len(list(folder.rglob("solution.ipynb"))) == len(list(ROOT.glob("labs/*/solution.ipynb")))
+    return folder
 
 
 @pytest.fixture

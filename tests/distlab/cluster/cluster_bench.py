@@ -22,7 +22,7 @@ def until(condition: Callable[[], object], what: str, seconds: float = SECONDS) 
     deadline = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < deadline, f"after {seconds} s: {what}"
-        time.sleep(0.05)
+        time.sleep(0.2)  # to ask Slurm costs processor time, which the jobs need
 
 
 def lines_of_ranks(output: str) -> list[str]:

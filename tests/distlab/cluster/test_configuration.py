@@ -1,8 +1,8 @@
-"""The files of the cluster suit the version of Slurm, and whatever control groups the machine has."""
+"""The files of the cluster suit the version of Slurm; a rate is read as tc reads it."""
 
 import pytest
 
-from distlab.cluster import configuration
+from distlab.cluster import configuration, network
 
 
 @pytest.mark.parametrize(
@@ -10,3 +10,7 @@ from distlab.cluster import configuration
 )
 def test_no_version_of_slurm_asks_for_control_groups(version: str, plugin: str) -> None:
     assert configuration.cgroup(version) == f"CgroupPlugin={plugin}\n"
+
+
+def test_a_rate_is_read_as_tc_reads_it() -> None:
+    assert [network.amount("rate", rate) for rate in ("100mbit", "1.5Gbit", "64 kbit")] == [100e6, 1.5e9, 64e3]

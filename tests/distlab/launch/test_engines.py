@@ -24,26 +24,29 @@ os.kill(os.getpid(), signal.SIGKILL)
 """
 
 
-def test_engines_are_the_ranks_of_one_job_and_leave_nothing(
+def test_engines_are_the_ranks_of_one_job_and_leave_nothing_also_when_a_cell_starts_them_again(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capfd: pytest.CaptureFixture
 ) -> None:
-    mark, home = processes.new_mark(), tmp_path / "home"
+    first_mark, second_mark, home = processes.new_mark(), processes.new_mark(), tmp_path / "home"
     home.mkdir()
-    monkeypatch.setenv(processes.MARK, mark)
+    monkeypatch.setenv(processes.MARK, first_mark)
     monkeypatch.setenv("HOME", str(home))
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    started = launch.start_engines(2)
+    first = launch.start_engines(2)
+    assert first.view["mpi_rank"] == [0, 1]
+    assert first.view["mpi_size"] == [2, 2]
+    folders = first.view.apply_sync(lambda: os.environ["IPYTHONDIR"])
+    assert {Path(folder).parent for folder in folders} == {tmp_path}
+    assert len(processes.alive(first_mark)) >= 2
+    monkeypatch.setenv(processes.MARK, second_mark)
+    again = launch.start_engines(1)
     try:
-        assert started.view["mpi_rank"] == [0, 1]
-        assert started.view["mpi_size"] == [2, 2]
-        folders = started.view.apply_sync(lambda: os.environ["IPYTHONDIR"])
-        assert {Path(folder).parent for folder in folders} == {tmp_path}
-        assert len(processes.alive(mark)) >= 2
+        assert processes.alive(first_mark) == [] and again.view["1 + 1"] == [2]
     finally:
-        started.stop()
-    started.stop()
-    assert processes.alive(mark) == []
+        again.stop()
+    again.stop()
+    assert processes.alive(second_mark) == []
     assert [path.name for path in tmp_path.iterdir()] == ["home"]
     assert list(home.iterdir()) == []
     assert capfd.readouterr().err == ""
@@ -62,19 +65,6 @@ def test_engines_and_their_files_end_when_the_kernel_is_killed(tmp_path: Path, m
         assert not left
     finally:
         processes.end(mark)
-
-
-def test_a_cell_that_starts_engines_again_ends_those_before(monkeypatch: pytest.MonkeyPatch) -> None:
-    first_mark, second_mark = processes.new_mark(), processes.new_mark()
-    monkeypatch.setenv(processes.MARK, first_mark)
-    launch.start_engines(1)
-    monkeypatch.setenv(processes.MARK, second_mark)
-    again = launch.start_engines(1)
-    try:
-        assert processes.alive(first_mark) == [] and again.view["1 + 1"] == [2]
-    finally:
-        again.stop()
-    assert processes.alive(second_mark) == []
 
 
 INTERRUPTED = """

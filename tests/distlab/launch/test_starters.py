@@ -18,21 +18,9 @@ from tests.distlab.launch.launched_program import Launched
 
 environment.apply()  # puts this environment's mpirun on the path
 
-pytestmark = pytest.mark.usefixtures("one_job")
-
 LIMITS = {"seconds": 600, "start_seconds": 300, "echo": False}
 needs_mpi = pytest.mark.skipif(not shutil.which("mpirun"), reason="no mpirun on this machine")
 needs_horovod = pytest.mark.skipif(bool(launch.horovod_problem()), reason=str(launch.horovod_problem()))
-
-# Starts ranks as torchrun does, so far as the launcher can tell: it needs PyTorch.
-TORCHRUN = """\
-import os, subprocess, sys
-place = sys.argv.index("--nproc-per-node") + 1
-command = sys.argv[next(at for at, word in enumerate(sys.argv) if os.path.basename(word).startswith("python")) :]
-ranks = range(int(sys.argv[place]))
-started = [subprocess.Popen(command, env=os.environ | {"RANK": str(rank), "LOCAL_RANK": str(rank)}) for rank in ranks]
-sys.exit(any([rank.wait() for rank in started]))
-"""
 
 
 def test_each_worker_runs_the_program_with_a_task_of_one_valid_cluster(launched: Launched) -> None:
@@ -226,26 +214,6 @@ def test_ranks_are_those_of_their_own_job_whatever_the_environment_says(
     program.write_text("import horovod.tensorflow as hvd; hvd.init(); print(hvd.rank(), hvd.size())")
     run = launch.horovodrun(program, ranks=2, **LIMITS)
     assert [run.output[f"rank {rank}"].splitlines()[-1] for rank in range(2)] == ["0 2", "1 2"]
-
-
-@pytest.mark.slow
-def test_torchrun_of_another_environment_gives_ranks_their_numbers(
-    launched: Launched, capsys: pytest.CaptureFixture[str]
-) -> None:
-    other = launched.folder / "other environment"
-    other.mkdir()
-    python = other / "python"
-    python.write_text(f'#!/bin/sh\nOTHER=yes exec "{sys.executable}" "$@"\n')
-    (other / "torchrun.py").write_text(TORCHRUN)
-    (other / "torchrun").write_text(f'#!/bin/sh\nexec "{sys.executable}" "{other}/torchrun.py" "$@"\n')
-    for file in other.iterdir():
-        file.chmod(0o755)
-    acts = ["all=show:LOCAL_RANK,show:OTHER", "0=result"]
-    run = launch.torchrun(launched.program, *acts, python=python, result=True, **(LIMITS | {"echo": True}))
-    assert run.output["rank 1"] == "LOCAL_RANK is 1\nOTHER is yes"
-    assert run.result["from"] == "0"
-    printed = capsys.readouterr().out.replace(" \\\n   ", "")
-    assert "torchrun --standalone --no-python --nproc-per-node 2 python " in printed
 
 
 def test_a_missing_starter_is_named(launched: Launched, monkeypatch: pytest.MonkeyPatch) -> None:
