@@ -9,7 +9,7 @@ from cyclopts.validators import Number
 
 from course_tools import html_pages, runner, user_folders
 from course_tools.runner import ExecutionPlan, Outcomes
-from course_tools.site.chapters import chapter_notebooks, copies
+from course_tools.site.chapters import chapter_notebooks
 from distlab import data, devices
 from distlab.runtime import environment, processes
 from distlab.runtime.errors import PlainError
@@ -28,7 +28,6 @@ def execute(
     at_once: PositiveInt | None = None,
     no_site: bool = False,
     seconds_per_cell: PositiveInt = ExecutionPlan.seconds_per_cell,
-    seconds_per_notebook: PositiveInt = ExecutionPlan.seconds_per_notebook,
 ) -> int:
     """Run the notebooks and write what they give to `build`; returns the exit status.
 
@@ -40,7 +39,6 @@ def execute(
         at_once: Notebooks at a time; by default one per core, at most 4.
         no_site: Do not write the course's site at the end, which takes a minute.
         seconds_per_cell: The longest that a cell may take.
-        seconds_per_notebook: The longest that a notebook may take.
     """
     parameters = {"dataset": dataset, "epochs": epochs, "workers": workers}
     notebooks = runner.choose(NOTEBOOKS, only)
@@ -51,11 +49,8 @@ def execute(
         user_folders.announced("build", "results go"),
         {name: value for name, value in parameters.items() if value is not None},
         seconds_per_cell,
-        seconds_per_notebook,
         at_once or runner.default_at_once(devices.cores()),
     )
-    for copy in copies(NOTEBOOKS):
-        print(f"{copy} is left out: it is no chapter of the course.")
     environment.choose_legacy_keras()
     processes.end_on_signals()
     outcomes = runner.execute(plan)

@@ -90,13 +90,12 @@ Outcomes = Mapping[str, NotebookOutcome]
 
 @dataclass
 class ExecutionPlan:
-    """What to run and how: notebooks, folder for results, parameters, limits in seconds, how many at once."""
+    """What to run and how: notebooks, folder for results, parameters, the limit of a cell, how many at once."""
 
     notebooks: Sequence[Path]
     build: Path
     parameters: dict[str, object] = field(default_factory=dict)
     seconds_per_cell: int = SECONDS_PER_CELL
-    seconds_per_notebook: int = 3600
     at_once: int = 1
 
 
@@ -207,7 +206,7 @@ def run_one(
     with log.open("w") as stream, ResourceUse(mark) as use:
         process = _started(notebook, plan, f"{outer_mark} {mark}", folder, stream)
         try:
-            limit = _watch(process, log, plan.seconds_per_notebook, stopping, on_cell)
+            limit = _watch(process, log, stopping, on_cell)
         finally:
             processes.end(mark)
     outcome = NotebookOutcome(OK, time.perf_counter() - start, use.peak_memory / MIB)
@@ -256,18 +255,14 @@ def _started(notebook: Path, plan: ExecutionPlan, marks: str, folder: Path, log:
 def _watch(
     process: subprocess.Popen[str],
     log: Path,
-    seconds: float,
     stopping: threading.Event,
     on_cell: Callable[[int], object],
 ) -> str | None:
-    """Wait until papermill has ended, a limit is reached or the run is to stop; returns which limit that was."""
-    deadline = time.monotonic() + seconds
+    """Wait until papermill has ended, has said too much or is to stop; returns the sentence about too much."""
     with log.open("rb") as reading:
         while process.poll() is None and not stopping.wait(SECONDS_BETWEEN_LOOKS):
             for number in _BEGUN.findall(reading.read()):
                 on_cell(int(number))
-            if time.monotonic() > deadline:
-                return f"the notebook ran longer than {seconds} s"
             if log.stat().st_size > MEGABYTES_PER_LOG * 10**6:
                 return f"the cell printed more than {MEGABYTES_PER_LOG} MB"
     return None

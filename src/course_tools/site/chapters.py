@@ -28,11 +28,6 @@ def part_of(name: str) -> str:
     return PARTS[max(first for first in PARTS if first <= name)]
 
 
-def copies(folder: Path) -> list[Path]:
-    """The notebooks of a folder whose names begin like a chapter's and that are none."""
-    return sorted(file for file in folder.glob("[0-9][0-9]*_*.ipynb") if not is_chapter(file))
-
-
 def how_to_repair(notebook: Path) -> str:
     """What to do about a file that is no notebook: half a sentence."""
     return f"`git checkout {notebook}` restores it, without your changes"
