@@ -107,27 +107,17 @@ def _write_words(application: Sphinx, error: Exception | None) -> None:
 
 def _sections(document: nodes.document) -> list[tuple[str, str, list[str], list[str]]]:
     """Each section of a page, and each name of the reference: anchor, heading, paragraphs, lines of code."""
-    sections: dict[str, tuple[str, str, list[str], list[str]]] = {}
-    for kind in (nodes.section, addnodes.desc_signature, nodes.paragraph, nodes.literal_block):
-        for node in document.findall(kind):
-            if isinstance(node, nodes.section):
-                sections[node["ids"][0]] = (node["ids"][0], _words(node[0]), [], [])
-            elif isinstance(node, addnodes.desc_signature) and node["ids"]:
-                sections[node["ids"][0]] = (node["ids"][0], node["fullname"], [], [])
-            elif (around := sections.get(_section(node))) and isinstance(node, nodes.paragraph):
-                around[2].append(_words(node))
-            elif around:
-                around[3].extend(filter(None, node.astext().splitlines()))
-    return [*sections.values()]
-
-
-def _section(node: nodes.Node) -> str:
-    """The anchor of the section, or of the name of the reference, around a node; "" if there is none."""
-    while (node := node.parent) is not None:
-        anchored = node[0] if isinstance(node, addnodes.desc) else node
-        if isinstance(anchored, nodes.section | addnodes.desc_signature) and anchored["ids"]:
-            return str(anchored["ids"][0])
-    return ""
+    sections: list[tuple[str, str, list[str], list[str]]] = []
+    for node in document.findall():
+        if isinstance(node, nodes.section):
+            sections.append((node["ids"][0], _words(node[0]), [], []))
+        elif isinstance(node, addnodes.desc_signature) and node["ids"]:
+            sections.append((node["ids"][0], node["fullname"], [], []))
+        elif isinstance(node, nodes.paragraph) and sections:
+            sections[-1][2].append(_words(node))
+        elif isinstance(node, nodes.literal_block) and sections:
+            sections[-1][3].extend(filter(None, node.astext().splitlines()))
+    return sections
 
 
 def _words(node: nodes.Node) -> str:
