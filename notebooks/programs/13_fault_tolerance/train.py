@@ -8,7 +8,7 @@ Worker 1 sends itself SIGKILL; the same line without the last two options resume
 a notice instead: all save together and exit with status 85, "start me again". In a script for Slurm:
 
     srun --kill-on-bad-exit=0 --wait=60 python train.py --slurm --backup /shared/backup || status=$?
-    if [ $status -eq 85 ]; then scontrol requeue $SLURM_JOB_ID; fi
+    if [ "$status" = 85 ]; then scontrol requeue $SLURM_JOB_ID; fi
 
 The chief (worker 0) keeps two checkpoints in `--backup`, which the others need not see, and writes the result.
 """
