@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from filelock import FileLock
 
-from tests.prepared_runs import PreparedRuns, prepared_runs
+from tests.prepared_runs import PreparedRuns
 
 ROOT = Path(__file__).parents[1]
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("[0-9][0-9]*_*.ipynb"))
@@ -39,16 +39,21 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Spread the files that take the lock of `one_job` over the run: a worker that waits for it does nothing else."""
-    files = [list(tests) for _, tests in groupby(items, key=lambda item: item.path)]
-    jobs, others = ([file for file in files if takes_the_lock(file[0]) is wanted] for wanted in (True, False))
-    places = [(number / len(kind), file) for kind in (jobs, others) for number, file in enumerate(kind)]
-    items[:] = chain(*(file for _, file in sorted(places, key=lambda place: place[0])))
+    """Quick files last, the smallest at the end, so that no worker has a long one left when the others have ended.
 
-
-def takes_the_lock(item: pytest.Item) -> bool:
-    """Whether a test is in a file that uses `one_job`."""
-    return "one_job" in getattr(item, "fixturenames", ())
+    Those that take the lock of `one_job` are spread over the first three quarters of the others: a worker that waits
+    for it does nothing else.
+    """
+    kinds: dict[str, list[list[pytest.Item]]] = {"jobs": [], "long": [], "quick": []}
+    for _, tests in groupby(items, key=lambda item: item.path):
+        file = list(tests)
+        is_job = "one_job" in getattr(file[0], "fixturenames", ())
+        is_long = any(item.get_closest_marker("slow") for item in file)
+        kinds["jobs" if is_job else "long" if is_long else "quick"].append(file)
+    shares = (("jobs", 0.75), ("long", 1.0))
+    places = [(share * at / len(kinds[kind]), file) for kind, share in shares for at, file in enumerate(kinds[kind])]
+    first = [file for _, file in sorted(places, key=lambda place: place[0])]
+    items[:] = chain(*first, *sorted(kinds["quick"], key=len, reverse=True))
 
 
 @pytest.fixture(scope="module")
@@ -72,5 +77,6 @@ def root() -> Path:
 @pytest.fixture(scope="session")
 def runs() -> Iterator[PreparedRuns]:
     """Runs of programs that share one import of TensorFlow and Horovod."""
-    with prepared_runs() as runs:
-        yield runs
+    runs = PreparedRuns()
+    yield runs
+    runs.close()

@@ -1,14 +1,7 @@
-"""Runs of single programs in forks of one interpreter that has imported TensorFlow.
-
-For tests of what a program prints or computes: a forked program has its own environment, streams, working folder and
-exit status, and costs no import of its own. Elsewhere than on Linux each program gets an interpreter of its own.
-"""
+"""Runs of single programs in forks of one interpreter that has imported TensorFlow."""
 
 import os
 import sys
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
 from distlab.launch import rank_process
@@ -16,36 +9,25 @@ from distlab.launch.fork_server import PreparedInterpreter
 from distlab.runtime import processes
 
 
-@dataclass(frozen=True)
 class PreparedRuns:
-    """Runs programs; `interpreter` is None where there can be none."""
+    """Runs programs with this process's variables.
 
-    interpreter: PreparedInterpreter | None
+    For tests of what a program prints or computes: a forked program has its own environment, streams, working folder
+    and exit status, and costs no import of its own. Elsewhere than on Linux it gets an interpreter of its own.
+    """
 
-    def run(
-        self,
-        program: Path,
-        *arguments: object,
-        seconds: float = 900,
-        folder: Path | None = None,
-        variables: Mapping[str, str] | None = None,
-    ) -> processes.Finished:
-        """What `python program.py …` prints, and its exit status, in this folder and with exactly these variables.
+    def __init__(self) -> None:
+        linux = sys.platform == "linux"
+        self._interpreter = PreparedInterpreter(os.environ, "horovod.tensorflow.keras") if linux else None
 
-        By default in the working folder, with this process's variables.
-        """
+    def run(self, program: Path, *arguments: object, folder: Path | None = None) -> processes.Finished:
+        """What `python program.py …` prints, and its exit status, in this folder, by default in the working one."""
         command = [sys.executable, str(program), *map(str, arguments)]
-        if self.interpreter:
-            command = rank_process.command("-", command, self.interpreter.path)
-        return processes.run(command, seconds, cwd=folder, env=dict(os.environ if variables is None else variables))
+        if self._interpreter:
+            command = rank_process.command("-", command, self._interpreter.path)
+        return processes.run(command, 900, cwd=folder)
 
-
-@contextmanager
-def prepared_runs() -> Iterator[PreparedRuns]:
-    """Runs in forks of an interpreter with this process's variables, TensorFlow and Horovod."""
-    interpreter = PreparedInterpreter(os.environ, "horovod.tensorflow.keras") if sys.platform == "linux" else None
-    try:
-        yield PreparedRuns(interpreter)
-    finally:
-        if interpreter:
-            interpreter.close()
+    def close(self) -> None:
+        """End the interpreter."""
+        if self._interpreter:
+            self._interpreter.close()

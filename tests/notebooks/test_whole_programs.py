@@ -2,7 +2,6 @@
 
 import re
 import shutil
-import sys
 from pathlib import Path
 
 import nbformat
@@ -10,10 +9,8 @@ import pytest
 
 from distlab import launch
 from distlab.launch.job import free_addresses
-from distlab.runtime import processes
 from tests.conftest import NOTEBOOKS
-
-SECONDS = 1200
+from tests.prepared_runs import PreparedRuns
 
 
 def program(notebook: Path) -> str:
@@ -30,12 +27,14 @@ PROGRAMS = {notebook.stem: text for notebook in NOTEBOOKS if (text := program(no
 
 @pytest.mark.slow
 @pytest.mark.parametrize("chapter", PROGRAMS)
-def test_a_chapters_first_program_runs_alone_in_an_empty_folder(chapter: str, tmp_path: Path) -> None:
+def test_a_chapters_first_program_runs_alone_in_an_empty_folder(
+    chapter: str, runs: PreparedRuns, tmp_path: Path
+) -> None:
     text = PROGRAMS[chapter]
     assert "distlab" not in text and "course_tools" not in text
     assert sum(map(bool, text.splitlines())) <= 40
     (tmp_path / "program.py").write_text(text)
-    finished = processes.run([sys.executable, "-P", "program.py"], SECONDS, cwd=tmp_path)
+    finished = runs.run(tmp_path / "program.py", folder=tmp_path)
     assert finished.status == 0, finished.output
 
 
@@ -52,14 +51,15 @@ COPIES = {  # by chapter: the program and its arguments, as the only process
 
 @pytest.mark.slow
 @pytest.mark.parametrize("chapter", COPIES)
-def test_a_program_to_copy_runs_in_an_empty_folder(chapter: str, root: Path, tmp_path: Path) -> None:
+def test_a_program_to_copy_runs_in_an_empty_folder(
+    chapter: str, runs: PreparedRuns, root: Path, tmp_path: Path
+) -> None:
     name, *arguments = COPIES[chapter]
     [program] = root.glob(f"notebooks/programs/{chapter.split(',')[0]}_*/{name}")
     if "horovod" in program.read_text() and (reason := launch.horovod_problem()):
         pytest.skip(reason)
-    shutil.copy(program, tmp_path)
     arguments = [word.replace("PORT", free_addresses(1)[0].split(":")[1]) for word in arguments]
-    finished = processes.run([sys.executable, "-P", name, *arguments], SECONDS, cwd=tmp_path)
+    finished = runs.run(Path(shutil.copy(program, tmp_path)), *arguments, folder=tmp_path)
     assert finished.status == 0, finished.output
 
 

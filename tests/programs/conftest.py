@@ -1,21 +1,21 @@
-"""Tests of the programs of the chapters: a file is named after its program, or after the folder of its chapter.
+"""Tests of the programs of the chapters: a file is named after its program, or after the folder of its chapter."""
 
-This file loads the programs of chapter 09.
-"""
-
-from collections.abc import Iterator
-from pathlib import Path
+import sys
+from collections.abc import Callable, Iterator
+from types import ModuleType
+from unittest import mock
 
 import pytest
 
+from distlab import programs
 from distlab.runtime import environment
-from tests.programs.chapter_programs import Chapter, chapter
 
 environment.apply()  # puts this environment's mpirun on the path
 
 
 @pytest.fixture(scope="module")
-def chapter_09(root: Path) -> Iterator[Chapter]:
-    """The programs of notebook 09."""
-    with chapter(root / "notebooks/programs/09_horovod") as programs:
-        yield programs
+def chapter(request: pytest.FixtureRequest) -> Iterator[Callable[[str], ModuleType]]:
+    """Gives a program of the folder `CHAPTER` of a file of tests as a module, by its name without .py."""
+    folder = request.module.CHAPTER
+    with mock.patch.object(sys, "path", [str(folder), *sys.path]):  # they import one another
+        yield lambda name: programs.module(folder / f"{name}.py")

@@ -1,6 +1,6 @@
 """Every rank trains one epoch with each program of chapter 09, saves, and resumes for a second; rank 0 tells what was.
 
-Started by test_horovod_training.py: python horovod_resumed.py LABS FOLDER --result FILE
+Started by test_horovod.py: python horovod_resumed.py LABS FOLDER --result FILE
 """
 
 import argparse

@@ -1,16 +1,14 @@
-"""The programs of notebook 13: what a fault costs, and that the weights are those of a run without it.
+"""The programs of notebook 13: no damaged checkpoint passes for a whole one; what a fault costs; weights as without it.
 
 In this process `train.py` runs without a strategy, so that a fault costs a second.
 """
 
 import argparse
+import re
 import shutil
-import subprocess
-import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
-from unittest import mock
 
 import numpy as np
 import pytest
@@ -30,10 +28,98 @@ START_AGAIN = 85
 PATIENT = {"echo": False, "seconds": 900, "start_seconds": 600}
 
 
+# Whole checkpoints
+
+NUMBERS = (9, 10, 11)
+DATA, INDEX = "ckpt-11.data-00000-of-00001", "ckpt-11.index"
+
+
 @pytest.fixture(scope="module")
-def train() -> Iterator[ModuleType]:
-    with mock.patch.object(sys, "path", [str(CHAPTER), *sys.path]), mock.patch("signal.signal"):
-        yield programs.module(CHAPTER / "train.py")
+def whole(chapter: Callable) -> ModuleType:
+    return chapter("whole_checkpoints")
+
+
+@pytest.fixture(scope="module")
+def damage(chapter: Callable) -> ModuleType:
+    return chapter("damage")
+
+
+@pytest.fixture(scope="module")
+def pristine(tmp_path_factory: pytest.TempPathFactory, whole: ModuleType) -> Path:
+    """Three sealed checkpoints of the same variables with other values; the values are the number."""
+    folder = tmp_path_factory.mktemp("pristine")
+    value, label = tf.Variable(tf.zeros((40, 40))), tf.Variable("none")
+    manager = tf.train.CheckpointManager(tf.train.Checkpoint(value=value, label=label), folder, max_to_keep=None)
+    for number in NUMBERS:
+        value.assign(tf.fill(value.shape, float(number)))
+        label.assign(f"number {number:3}")
+        whole.seal(manager.save(number))
+    return folder
+
+
+@pytest.fixture
+def folder(pristine: Path, tmp_path: Path) -> Path:
+    """A copy to damage."""
+    return Path(shutil.copytree(pristine, tmp_path / "saves"))
+
+
+def test_a_damaged_checkpoint_is_found_and_the_one_before_is_used(
+    pristine: Path, tmp_path: Path, whole: ModuleType, damage: ModuleType, capsys: pytest.CaptureFixture[str]
+) -> None:
+    damages = damage.DAMAGES | {
+        "data without its last byte": lambda data, index: damage.cut(data, data.stat().st_size - 1),
+        "seal half written": lambda data, index: damage.cut(index.with_suffix(".seal"), 20),
+        "older index": lambda data, index: damage.put_older(index),
+    }
+    for name, change in damages.items():
+        folder = Path(shutil.copytree(pristine, tmp_path / name))
+        change(folder / DATA, folder / INDEX)
+        prefix = str(folder / "ckpt-11")
+        assert whole.broken_seal(prefix), name
+        assert whole.newest(folder) == str(folder / "ckpt-10"), name
+        assert f"Checkpoint 11 cannot be used ({whole.problem(prefix)}): resuming from" in capsys.readouterr().out
+
+
+def test_no_length_and_no_flipped_bit_passes(folder: Path, whole: ModuleType, damage: ModuleType) -> None:
+    for file in (folder / DATA, folder / INDEX):
+        good, prefix = file.read_bytes(), str(folder / "ckpt-11")
+        for size in np.linspace(0, len(good) - 1, 20).astype(int):
+            damage.cut(file, size)
+            assert whole.unreadable(prefix), (file.name, size)
+            file.write_bytes(good)
+        for position in np.linspace(0, len(good) - 1, 60).astype(int):
+            damage.overwrite(file, position, bytes([good[position] ^ 0x10]))
+            if not whole.unreadable(prefix):  # a byte of the index that nobody reads
+                assert file.name == INDEX
+                reader = tf.train.load_checkpoint(prefix)
+                assert np.all(reader.get_tensor("value/.ATTRIBUTES/VARIABLE_VALUE") == 11)
+                assert reader.get_tensor("label/.ATTRIBUTES/VARIABLE_VALUE") == b"number  11"
+            file.write_bytes(good)
+        assert not whole.unreadable(prefix)
+
+
+def test_the_program_prints_a_line_for_each_and_its_status_says_whether_one_is_whole(
+    runs: PreparedRuns, folder: Path, damage: ModuleType
+) -> None:
+    damage.cut(folder / DATA, 100)
+    some = runs.run(CHAPTER / "whole_checkpoints.py", folder)
+    assert some.status == 0
+    assert re.findall(r"ckpt-(\d+): (\w+)", some.output) == [("9", "whole"), ("10", "whole"), ("11", "damaged")]
+    assert some.output.endswith(f"use {folder / 'ckpt-10'}\n")
+    for number in NUMBERS:
+        (folder / f"ckpt-{number}.index").unlink()
+    reasons = ["index file is missing", "index file is missing", "data file is truncated"]
+    lines = [f"ckpt-{number}: damaged, its {reason}\n" for number, reason in zip(NUMBERS, reasons, strict=True)]
+    none = runs.run(CHAPTER / "whole_checkpoints.py", folder)
+    assert (none.status, none.output) == (1, "".join([*lines, "no whole checkpoint\n"]))
+
+
+# Training that is started again
+
+
+@pytest.fixture(scope="module")
+def train(chapter: Callable) -> ModuleType:
+    return chapter("train")
 
 
 def run(train: ModuleType, backup: Path) -> dict:
@@ -122,29 +208,21 @@ def test_a_damaged_newest_checkpoint_costs_one_interval_and_is_named(
 
 # Of the third checkpoint the files are whole, and the seal is missing.
 KILLED_IN_A_SAVE = """
-import os, sys
+import itertools, os, sys
 sys.path.insert(0, sys.argv.pop())
 import train, whole_checkpoints
-saves = []
-def kill_in_the_third(function, arguments, options):
-    saves.append(1)
-    if len(saves) == 3:
-        os.kill(os.getpid(), 9)
-    return function(*arguments, **options)
-original = whole_checkpoints.seal
-whole_checkpoints.seal = lambda *arguments, **options: kill_in_the_third(original, arguments, options)
+saves, seal = itertools.count(1), whole_checkpoints.seal
+whole_checkpoints.seal = lambda prefix: os.kill(os.getpid(), 9) if next(saves) == 3 else seal(prefix)
 train.main()
 """
 
 
 def test_killed_in_the_middle_of_a_save(
-    train: ModuleType, tmp_path: Path, undisturbed: list, capsys: pytest.CaptureFixture[str]
+    runs: PreparedRuns, train: ModuleType, tmp_path: Path, undisturbed: list, capsys: pytest.CaptureFixture[str]
 ) -> None:
     program, backup = tmp_path / "killed.py", tmp_path / "backup"
     program.write_text(KILLED_IN_A_SAVE)
-    command = [sys.executable, str(program), "--backup", str(backup), str(CHAPTER)]
-    killed = subprocess.run(command, check=False)
-    assert killed.returncode == -9
+    assert runs.run(program, "--backup", backup, CHAPTER).status == -9
     result = run(train, backup)
     assert FROM_10 in capsys.readouterr().out
     assert result["first_step"] == 10

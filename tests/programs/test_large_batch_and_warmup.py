@@ -1,7 +1,7 @@
 """The programs of notebook 10: ranks equal one process, networks trained together equal those trained alone, and
 warm-up decides whether training works."""
 
-from collections.abc import Iterator
+from collections.abc import Callable
 from types import ModuleType
 
 import numpy as np
@@ -10,8 +10,6 @@ import tensorflow as tf
 
 from distlab import checks, data, launch, models, programs, recorded_results
 from distlab.large_batch import global_batches, schedules
-from tests.programs import chapter_programs
-from tests.programs.chapter_programs import Chapter
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("one_job")]
 
@@ -23,13 +21,7 @@ PATIENT = {"echo": False, "seconds": 900, "start_seconds": 600}
 
 
 @pytest.fixture(scope="module")
-def chapter() -> Iterator[Chapter]:
-    with chapter_programs.chapter(CHAPTER) as chapter:
-        yield chapter
-
-
-@pytest.fixture(scope="module")
-def one_process(chapter: Chapter) -> ModuleType:
+def one_process(chapter: Callable) -> ModuleType:
     return chapter("one_process")
 
 
@@ -59,7 +51,7 @@ def test_ranks_have_the_weights_of_one_process(ranks: dict, one_process: ModuleT
 
 
 @pytest.mark.parametrize("optimizer", ["sgd", "adam"])
-def test_networks_that_are_trained_together_are_those_trained_alone(chapter: Chapter, optimizer: str) -> None:
+def test_networks_that_are_trained_together_are_those_trained_alone(chapter: Callable, optimizer: str) -> None:
     best_rates, rates = chapter("best_rates"), np.array([0.001, 0.05])
     images, labels = data.load("digits").train
     together = best_rates.Networks(optimizer, rates, 2, images[0].size)
@@ -104,7 +96,7 @@ def test_synchronised_batch_normalisation_is_that_of_one_process_and_per_rank_is
         assert np.allclose(of_ranks[0], of_ranks[1], atol=1e-6) == is_equal, way
 
 
-def test_most_seeds_diverge_without_warm_up_and_none_with_it(chapter: Chapter, one_process: ModuleType) -> None:
+def test_most_seeds_diverge_without_warm_up_and_none_with_it(chapter: Callable, one_process: ModuleType) -> None:
     """At 8 times the learning rate: three seeds on the digits, and the five that are recorded on MNIST."""
     training = one_process.OneProcess("digits", lambda: models.cnn(8), images=8_000)
     ends = {}

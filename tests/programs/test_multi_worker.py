@@ -1,4 +1,4 @@
-"""The programs of chapter 07: `minimal.py` and `loop.py` alone, `feed.py`, `train.py`, and the wrong ones."""
+"""`train.py` of notebook 07, on two workers that are started by hand."""
 
 import json
 import sys
@@ -11,7 +11,6 @@ import pytest
 from distlab import checks, data, models, programs
 from distlab.launch.job import free_addresses
 from distlab.runtime import processes
-from tests.distlab.labs.solutions import solved_cells
 
 # isort: split
 import tensorflow as tf
@@ -59,12 +58,3 @@ def test_two_workers_by_hand_equal_one_process_and_the_chief_alone_leaves_files(
     checkpoints = {f"checkpoints/ckpt-{STEPS}.{part}" for part in ("index", "data-00000-of-00001")}
     expected = {"fit/model.keras", "checkpoints/checkpoint", *checkpoints}
     assert {name for name in files if not name.startswith("checkpoints/ckpt-2")} == expected
-
-
-def test_the_solution_of_lab_07_starts_two_real_workers_that_train_one_model(tmp_path: Path) -> None:
-    cells, file = solved_cells("07"), tmp_path / "start.py"
-    file.write_text(f"import json\nimport os\nimport subprocess\n\n{cells['tf_config']}\n{cells['start']}")
-    finished = processes.run([sys.executable, str(CHAPTER / "two_workers.py"), str(file)], DEADLINE)
-    assert finished.status == 0, finished.output
-    assert "exit codes: [0, 0]" in finished.output and finished.output.count(": 2 replicas, ") == 2
-    assert "largest difference of their weights: 0.0" in finished.output

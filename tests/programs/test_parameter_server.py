@@ -28,31 +28,21 @@ def run(root: Path, folder: Path) -> launch.LaunchedRun:
     return launch.tensorflow(program, *arguments, workers=WORKERS, parameter_servers=SERVERS, **how)
 
 
-@pytest.fixture(scope="module")
-def asynchronous(run: launch.LaunchedRun) -> dict:
-    return run.result
-
-
-def test_every_gradient_is_applied_once(asynchronous: dict) -> None:
+def test_every_gradient_is_applied_once(run: launch.LaunchedRun) -> None:
     for name, gradients in (("in_order", 20), ("equal", GRADIENTS), ("slow", GRADIENTS)):
-        run = asynchronous["runs"][name]
-        assert run["updates"] == gradients
-        assert len(run["worker"]) == len(run["staleness"]) == run["scheduled"] == gradients
-        assert set(run["worker"]) <= set(range(WORKERS))
-        assert np.mean(run["staleness"]) <= WORKERS - 1  # never above the number of other workers
+        found = run.result["runs"][name]
+        assert found["updates"] == gradients
+        assert len(found["worker"]) == len(found["staleness"]) == found["scheduled"] == gradients
+        assert set(found["worker"]) <= set(range(WORKERS))
+        assert np.mean(found["staleness"]) <= WORKERS - 1  # never above the number of other workers
 
 
-def test_in_order_nothing_is_stale_and_the_weights_are_those_of_one_device(asynchronous: dict, folder: Path) -> None:
-    assert set(asynchronous["runs"]["in_order"]["staleness"]) == {0}
+def test_in_order_nothing_is_stale_and_the_weights_are_those_of_one_device(
+    run: launch.LaunchedRun, folder: Path
+) -> None:
+    assert set(run.result["runs"]["in_order"]["staleness"]) == {0}
     saved = list(np.load(folder / "weights.npz").values())
     checks.assert_equal_weights([np.concatenate(saved[:SERVERS]), *saved[SERVERS:]], serial(20))
-
-
-def test_the_slow_worker_does_less_and_is_staler(asynchronous: dict) -> None:
-    worker, staleness = (np.array(asynchronous["runs"]["slow"][name]) for name in ("worker", "staleness"))
-    fast, slow = (staleness[worker == index] for index in range(WORKERS))
-    assert len(fast) > len(slow) > 0
-    assert slow.mean() > fast.mean()
 
 
 def test_others_do_the_steps_of_a_lost_worker(run: launch.LaunchedRun) -> None:
@@ -68,14 +58,14 @@ def test_a_lost_server_ends_the_job(run: launch.LaunchedRun) -> None:
     assert run.result["runs"]["lost_server"] == {"error": "UnavailableError"}
 
 
-def test_the_large_variable_lies_on_both_servers(asynchronous: dict) -> None:
-    pieces = [one for one in asynchronous["variables"] if "kernel/part_" in one[0]]
+def test_the_large_variable_lies_on_both_servers(run: launch.LaunchedRun) -> None:
+    pieces = [one for one in run.result["variables"] if "kernel/part_" in one[0]]
     assert [shape for _, shape, _ in pieces] == [[392, 128], [392, 128]]
     assert {device.split("/device")[0] for _, _, device in pieces} == {
         f"/job:ps/replica:0/task:{server}" for server in range(SERVERS)
     }
-    assert len(asynchronous["variables"]) == 5
-    assert all(device.startswith("/job:ps/") for _, _, device in asynchronous["variables"])
+    assert len(run.result["variables"]) == 5
+    assert all(device.startswith("/job:ps/") for _, _, device in run.result["variables"])
 
 
 def serial(steps: int, learning_rate: float = 0.03) -> list[np.ndarray]:

@@ -3,19 +3,19 @@
 from collections import Counter
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from distlab import devices, frameworks, launch, programs
 from distlab.profiling import horovod_timeline, mpi_profile
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.usefixtures("one_job"),
-    pytest.mark.skipif(launch.horovod_problem() is not None, reason=str(launch.horovod_problem())),
-]
+# isort: split
+import tensorflow as tf
+
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("one_job")]
+needs_horovod = pytest.mark.skipif(launch.horovod_problem() is not None, reason=str(launch.horovod_problem()))
 
 CHAPTER = programs.FOLDER / "11_scaling_and_profiling"
-
 RANKS, BATCH, IMAGES, EPOCHS = 2, 32, 210, 2
 STEPS = IMAGES // RANKS // BATCH
 PATIENT = {"echo": False, "result": True, "seconds": 900, "start_seconds": 600}
@@ -36,17 +36,9 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict, Path]:
     return run.result, folder
 
 
-@pytest.fixture(scope="module")
-def result(recorded: tuple[dict, Path]) -> dict:
-    return recorded[0]
-
-
-@pytest.fixture(scope="module")
-def timeline(recorded: tuple[dict, Path]) -> horovod_timeline.Timeline:
-    return horovod_timeline.read(recorded[1] / "timeline.json")
-
-
-def test_the_images_are_those_of_the_batches_that_were_trained_on(result: dict) -> None:
+@needs_horovod
+def test_the_images_are_those_of_the_batches_that_were_trained_on(recorded: tuple[dict, Path]) -> None:
+    result, _ = recorded
     part = [BATCH] * 3 + [IMAGES // RANKS - 3 * BATCH]  # a rank's batches, again and again
     assert STEPS == 3
     expected = [
@@ -62,9 +54,10 @@ def test_the_images_are_those_of_the_batches_that_were_trained_on(result: dict) 
     assert any("Conv2DBackpropFilter" in kind and calls >= STEPS for kind, calls in kinds.items())
 
 
-def test_the_timeline_has_every_tensor_of_the_gradient_in_every_step(
-    result: dict, timeline: horovod_timeline.Timeline
-) -> None:
+@needs_horovod
+def test_the_timeline_has_every_tensor_of_the_gradient_in_every_step(recorded: tuple[dict, Path]) -> None:
+    result, folder = recorded
+    timeline = horovod_timeline.read(folder / "timeline.json")
     operations = [operation for operation in timeline.operations if operation.kind == "ALLREDUCE"]
     steps = STEPS * (EPOCHS + 1)  # with the traced epoch
     by_tensor = {one.tensor: one.nbytes for one in operations}
@@ -72,6 +65,7 @@ def test_the_timeline_has_every_tensor_of_the_gradient_in_every_step(
     assert Counter(one.tensor for one in operations) == dict.fromkeys(by_tensor, steps)
 
 
+@needs_horovod
 def test_the_bytes_that_mpi_reduced_are_the_steps_times_the_model(recorded: tuple[dict, Path]) -> None:
     result, folder = recorded
     if not list(folder.glob("*.so")):
@@ -86,14 +80,11 @@ def test_the_bytes_that_mpi_reduced_are_the_steps_times_the_model(recorded: tupl
         assert result["gradient_bytes"] <= weights.bytes < 3 * result["gradient_bytes"]
 
 
-@pytest.mark.parametrize("ranks", [1, 2])
-def test_the_first_program_counts_the_images_of_its_steps(ranks: int) -> None:
-    program = CHAPTER / "minimal.py"
-    text = program.read_text()
-    assert "distlab" not in text and sum(map(bool, text.splitlines())) <= 40
-    run = launch.mpirun(program, ranks=ranks, echo=False, seconds=900, start_seconds=600)
-    full, rest = divmod(5000 // ranks, 256)
-    for rank in range(ranks):
+@needs_horovod
+def test_the_first_program_counts_the_images_of_its_steps() -> None:
+    run = launch.mpirun(CHAPTER / "minimal.py", ranks=RANKS, echo=False, seconds=900, start_seconds=600)
+    full, rest = divmod(5000 // RANKS, 256)
+    for rank in range(RANKS):
         lines = run.output[f"rank {rank}"].splitlines()
         assert [line.split()[-1] for line in lines] == ["plain", "saving", "rarer"]
         for line in lines:
@@ -107,3 +98,30 @@ def test_the_program_for_gpus_runs_over_gloo_where_there_is_none() -> None:
     result = launch.torchrun(program, ranks=2, python=frameworks.python("torch"), **PATIENT).result
     assert result["ranks"] == 2 and result["largest_difference"] < 1e-5
     assert all(row["seconds"] > 0 for row in [*result["speeds"], *result["all_reduces"]])
+
+
+def samples(count: int) -> tf.data.Dataset:
+    return tf.data.Dataset.from_tensor_slices((np.zeros((count, 4), np.float32), np.zeros(count, np.int64)))
+
+
+FED = {
+    "a smaller last batch": (lambda: samples(21).batch(8), {}, [21, 21]),
+    "a dropped tail": (lambda: samples(21).batch(8, drop_remainder=True), {}, [16, 16]),
+    # Not steps × batch: its third batch, of 5 images, is the first of the second epoch.
+    "batches that go on": (lambda: samples(21).batch(8).repeat(), {"steps_per_epoch": 2}, [16, 13]),
+    "validation": (lambda: samples(21).batch(8), {"validation_data": samples(100).batch(50)}, [21, 21]),
+    "several steps per call": (lambda: samples(64).repeat().batch(8), {"steps_per_epoch": 8}, [64, 64]),
+}
+
+
+@pytest.mark.parametrize("name", FED)
+def test_the_callback_counts_the_images_that_the_steps_worked_on(name: str) -> None:
+    feed, how, expected = FED[name]
+    throughput = programs.module(CHAPTER / "throughput.py").Throughput()
+    model = tf.keras.Sequential([tf.keras.layers.Input((4,)), tf.keras.layers.Dense(3)])
+    loss = tf.keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+    steps = 4 if name == "several steps per call" else 1
+    model.compile("sgd", loss, metrics=["accuracy", throughput.images], steps_per_execution=steps)
+    model.fit(feed(), epochs=2, verbose=0, callbacks=[throughput], **how)
+    assert [images for images, _ in throughput.epochs] == expected
+    assert all(seconds > 0 for _, seconds in throughput.epochs)

@@ -1,4 +1,4 @@
-"""The report of chapter 15's trainings, the table of a scaling study made of it, and the recorded measurements."""
+"""Chapter 15 without a cluster: a serial training, the report, the table of a scaling study, recorded measurements."""
 
 import json
 from pathlib import Path
@@ -6,7 +6,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from distlab import costs, programs
+from distlab import checks, costs, programs
+from tests.prepared_runs import PreparedRuns
+from tests.programs.test_clusters import serial_weights
 
 CHAPTER = Path(__file__).parents[2] / "notebooks/programs/15_clusters"
 network = programs.module(CHAPTER / "network.py")
@@ -46,3 +48,10 @@ def test_on_the_slow_network_the_prediction_for_three_hosts_holds() -> None:
     assert two.step.median < 0.85 * three.step.median  # to change nothing is no prediction
     # No faster than the link, whose bucket lets 62,500 bytes pass at once, there and back.
     assert two.all_reduces[-1].median > (two.sizes[-1] - 125_000) * 8 / 100e6
+
+
+@pytest.mark.slow
+def test_the_serial_program_trains_what_the_derivatives_say(runs: PreparedRuns, tmp_path: Path) -> None:
+    finished = runs.run(CHAPTER / "train_serial.py", "--weights", tmp_path / "weights.npz")
+    assert finished.status == 0, finished.output
+    assert checks.largest_difference(network.read(tmp_path / "weights.npz"), serial_weights()) < checks.TOLERANCE

@@ -1,22 +1,19 @@
-"""Programs begin in a folder with checkpoints with --resume alone; and what they say under srun without MPI."""
+"""Programs begin in a folder with checkpoints with --resume alone."""
 
 from pathlib import Path
 
 import pytest
 
-from distlab import frameworks, launch
+from distlab import launch
 from distlab.runtime import processes
 from tests.prepared_runs import PreparedRuns
 
 pytestmark = [pytest.mark.slow]
 
 NEEDS_HOROVOD = pytest.mark.skipif(launch.horovod_problem() is not None, reason=str(launch.horovod_problem()))
-NEEDS_TORCH = pytest.mark.skipif(frameworks.problem("torch") is not None, reason=str(frameworks.problem("torch")))
 PROGRAMS = [
-    "notebooks/programs/09_horovod/train_serial.py --images 64",
+    pytest.param("notebooks/programs/09_horovod/train_serial.py --images 64", marks=NEEDS_HOROVOD),
     "notebooks/programs/14_other_frameworks/train_tensorflow.py START",
-    pytest.param("notebooks/programs/14_other_frameworks/train_horovod.py START", marks=NEEDS_HOROVOD),
-    pytest.param("notebooks/programs/14_other_frameworks/train_ddp.py START", marks=NEEDS_TORCH),
     "labs/16_capstone/train_serial.py --texts 500 --epochs 2",
 ]
 
@@ -39,10 +36,7 @@ def test_a_program_begins_in_no_folder_that_has_checkpoints(
     folder = tmp_path / "saved"
 
     def started(*more: str) -> processes.Finished:
-        command = [root / name, *options, "--folder", folder, *more]
-        if name.endswith("train_ddp.py"):
-            return processes.run([str(frameworks.python("torch")), *map(str, command)], 900)
-        return runs.run(*command)
+        return runs.run(root / name, *options, "--folder", folder, *more)
 
     first = started()
     assert first.status == 0, first.output
