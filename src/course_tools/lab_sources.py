@@ -25,7 +25,6 @@ from distlab.labs import registry
 from distlab.labs.lab import Lab
 from distlab.runtime import processes, startup_notes
 from distlab.runtime.errors import PlainError
-from distlab.runtime.unused_names import unused
 
 if TYPE_CHECKING:
     from nbconvert.preprocessors import Preprocessor
@@ -246,7 +245,7 @@ def _replace(folder: Path, new: Path, places: Sequence[str]) -> list[str]:
         released = dict(json.loads(record.read_text()))
     except (OSError, ValueError):  # no lab is known to be as it was released
         released = {}
-    kept = unused(folder / f"changed-{time.strftime('%Y-%m-%d-%H%M%S')}")
+    kept = folder / f"changed-{time.strftime('%Y-%m-%d-%H%M%S')}"
     for place in places:
         old = folder / place
         if old.exists() and _digest(old) != released.get(place):

@@ -29,7 +29,6 @@ from course_tools import notebooks
 from course_tools.site.chapters import number_of
 from distlab.labs.registry import is_of_judge
 from distlab.runtime.lookups import look_up
-from distlab.runtime.unused_names import unused
 
 NAME = "work"
 _PARTS = ("notebooks/*.ipynb", "notebooks/programs/**/*", "labs/[0-9][0-9]_*/*", "figures/*.svg", "docs/*.md")
@@ -194,7 +193,7 @@ def _write_makefiles(course: Path, folders: set[Path]) -> None:
 
 def _kept(target: Path) -> Path:
     """The file under a name of its own, with the time in it."""
-    return target.rename(unused(target.with_stem(f"{target.stem}.{datetime.now():%Y-%m-%d_%H%M%S}")))
+    return target.rename(target.with_stem(f"{target.stem}.{datetime.now():%Y-%m-%d_%H%M%S}"))
 
 
 def _notebook(content: bytes) -> dict[str, Any] | None:
