@@ -87,27 +87,24 @@ def test_all_reduce_equals_numpy_on_any_network(
 @settings(max_examples=60, deadline=None)
 @given(st.integers(1, 17), st.data())
 def test_the_other_collectives_equal_numpy(size: int, data: st.DataObject) -> None:
-    root = data.draw(st.integers(0, size - 1))
     shape = (data.draw(st.integers(0, 40)), *data.draw(st.lists(st.integers(0, 3), max_size=2)))
     inputs = inputs_for(size, shape, data.draw(st.sampled_from(DTYPES)))
     world = World(size, data.draw(networks))
-    on_root_only = [array if rank == root else None for rank, array in enumerate(inputs)]
+    on_root_only = [inputs[0], *[None] * (size - 1)]
 
-    for result in world.run(partial(broadcast, root=root), on_root_only).results:
-        same(result, inputs[root])
+    for result in world.run(broadcast, on_root_only).results:
+        same(result, inputs[0])
 
-    results = world.run(partial(reduce, root=root), inputs).results
-    same(results[root], total_of(inputs))
-    assert [rank for rank, result in enumerate(results) if result is not None] == [root]
+    total, *others = world.run(reduce, inputs).results
+    same(total, total_of(inputs))
+    assert others == [None] * (size - 1)
 
-    for result, chunk in zip(
-        world.run(partial(scatter, root=root), on_root_only).results, np.array_split(inputs[root], size), strict=True
-    ):
+    for result, chunk in zip(world.run(scatter, on_root_only).results, np.array_split(inputs[0], size), strict=True):
         same(result, chunk)
 
-    results = world.run(partial(gather, root=root), inputs).results
-    same(results[root], np.concatenate(inputs))
-    assert [rank for rank, result in enumerate(results) if result is not None] == [root]
+    gathered, *others = world.run(gather, inputs).results
+    same(gathered, np.concatenate(inputs))
+    assert others == [None] * (size - 1)
 
     for result in world.run(all_gather, inputs).results:
         same(result, np.concatenate(inputs))

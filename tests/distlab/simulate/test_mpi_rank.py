@@ -49,7 +49,7 @@ async def any_dtype_and_shape(rank: Rank, array: np.ndarray) -> list[tuple]:
 PROGRAMS = {
     **collectives.ALL_REDUCE,
     "hierarchical": partial(collectives.hierarchical_all_reduce, ranks_per_host=2),
-    "broadcast": partial(collectives.broadcast, root=1),
+    "broadcast": collectives.broadcast,
     "any order": any_order,
     "sends before it receives": sends_before_it_receives,
     "any dtype and shape": any_dtype_and_shape,
