@@ -7,7 +7,7 @@ import numpy as np
 import tensorflow as tf
 from lab_02.judge import LAB
 
-from tests.distlab.labs.known_wrong import LabAnswers, WrongAnswer, verdict_on
+from tests.distlab.labs.known_wrong import LabAnswers, verdict_on
 from tests.distlab.labs.solutions import solution_with
 
 assert distlab
@@ -18,12 +18,10 @@ for name in NAMES:
     for mistake in LAB[name].judge.mistakes:
         on_fakes = verdict_on(LAB, name, {name: mistake.program})
         if on_fakes.text not in said:
-            answer = WrongAnswer(on_fakes.text, {name: mistake.program}, (on_fakes.text,), on_fakes.share)
-            ANSWERS.wrong_answers[name].append(answer)
+            ANSWERS.wrong(name, on_fakes.text, mistake.program, on_fakes.text, share=on_fakes.share)
         said.add(on_fakes.text)
 
 
-@ANSWERS.right("mixed_batches")
 def joined(numbers, batch, epochs):
     batches = [numbers.shuffle(numbers.cardinality()).batch(batch) for _ in range(epochs)]
     whole = batches[0]
@@ -32,7 +30,9 @@ def joined(numbers, batch, epochs):
     return whole.prefetch(tf.data.AUTOTUNE)
 
 
-@ANSWERS.right("repeats")
+ANSWERS.right("mixed_batches", joined)
+
+
 def by_number(dataset):
     first, second = (
         {int(number): image for images, numbers in dataset for image, number in zip(images, numbers, strict=True)}
@@ -42,7 +42,9 @@ def by_number(dataset):
     return {"order": list(first) == list(second), "augmentation": same}
 
 
-@ANSWERS.right("train")
+ANSWERS.right("repeats", by_number)
+
+
 def one_dataset_without_end(records, decode, augment, model, batch, together, epochs):
     model.compile(tf.keras.optimizers.SGD(), tf.keras.losses.MeanSquaredError(), steps_per_execution=together)
     images = records.map(decode).cache().shuffle(5000).batch(batch).map(augment).repeat()
@@ -50,7 +52,9 @@ def one_dataset_without_end(records, decode, augment, model, batch, together, ep
     model.fit(images.prefetch(1), epochs=epochs, steps_per_epoch=steps, verbose=0)
 
 
-@ANSWERS.right("train")
+ANSWERS.right("train", one_dataset_without_end)
+
+
 def decoded_first(records, decode, augment, model, batch, together, epochs):
     model.compile("SGD", tf.keras.losses.mean_squared_error, steps_per_execution=together)
     images, labels = (tf.stack(field) for field in zip(*records.map(decode), strict=True))
@@ -60,24 +64,33 @@ def decoded_first(records, decode, augment, model, batch, together, epochs):
         model.fit(images, verbose=0)
 
 
-@ANSWERS.wrong("train", "the learning rate is not that of `slow`")
+ANSWERS.right("train", decoded_first)
+
+
 def with_another_rate(records, decode, augment, model, batch, together, epochs):
     model.compile(tf.keras.optimizers.SGD(0.01 * together), "mse", steps_per_execution=together)
     images = records.map(decode).cache().shuffle(len(records)).batch(batch).map(augment).prefetch(1)
     model.fit(images, epochs=epochs, verbose=0)
 
 
-@ANSWERS.wrong("train", "has no momentum")
+ANSWERS.wrong("train", "with_another_rate", with_another_rate, "the learning rate is not that of `slow`")
+
+
 def with_momentum(records, decode, augment, model, batch, together, epochs):
     model.compile(tf.keras.optimizers.SGD(momentum=0.9), "mse", steps_per_execution=together)
     images = records.map(decode).cache().shuffle(len(records)).batch(batch).map(augment).prefetch(1)
     model.fit(images, epochs=epochs, verbose=0)
 
 
-@ANSWERS.wrong("repeats", 'give `True` or `False` for "order"')
+ANSWERS.wrong("train", "with_momentum", with_momentum, "has no momentum")
+
+
 def as_tensors(dataset):
     said = by_number(dataset)
     return {name: tf.constant(value) for name, value in said.items()}
+
+
+ANSWERS.wrong("repeats", "as_tensors", as_tensors, 'give `True` or `False` for "order"')
 
 
 SOLUTIONS = {name: solution_with("02", name, tf=tf, np=np) for name in NAMES}

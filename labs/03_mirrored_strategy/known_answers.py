@@ -3,7 +3,7 @@
 import math
 
 from distlab import devices, models
-from tests.distlab.labs.known_wrong import LabAnswers, WrongAnswer
+from tests.distlab.labs.known_wrong import LabAnswers
 from tests.distlab.labs.solutions import namespace_of, solution_with
 
 # isort: split
@@ -112,16 +112,15 @@ WRONG = {
     "loss by name": (LOSS, '"sparse_categorical_crossentropy"', "Keep the serial script's loss.", 0.6),
 }
 for title, (before, after, words, share) in WRONG.items():
-    ANSWERS.wrong_answers["mirrored"].append(WrongAnswer(title, answer((before, after)), (words,), share))
+    ANSWERS.wrong("mirrored", title, answer((before, after)), words, share=share)
 IN_STEPS = ("epochs=epochs", "epochs=epochs, steps_per_epoch=steps_per_epoch")
 repeats_first = answer((TRAIN, TRAIN.replace(".batch", ".repeat().batch")), IN_STEPS)["mirrored"]
-ANSWERS.wrong_value("mirrored", "repeats first", repeats_first, "Which is first, `batch` or `repeat`?", share=0.6)
+ANSWERS.wrong("mirrored", "repeats first", repeats_first, "Which is first, `batch` or `repeat`?", share=0.6)
 REPEATS, IN_ORDER = f"{TRAIN}.repeat()", "*train, batch_size, shuffle=False"
-ANSWERS.right_answers["mirrored"].append(("repeats", answer((TRAIN, REPEATS), IN_STEPS)))
-ANSWERS.right_answers["mirrored"].append(("arrays in order", answer((f"tf.data.Dataset.{TRAIN}", IN_ORDER))))
+ANSWERS.right("mirrored", answer((TRAIN, REPEATS), IN_STEPS))
+ANSWERS.right("mirrored", answer((f"tf.data.Dataset.{TRAIN}", IN_ORDER)))
 
 
-@ANSWERS.right("mirrored")
 def with_a_schedule(strategy, train, validation, first_weights, images_per_replica, rate, epochs):
     size = images_per_replica * strategy.num_replicas_in_sync
     steps = len(range(0, len(train[0]), size))
@@ -134,6 +133,9 @@ def with_a_schedule(strategy, train, validation, first_weights, images_per_repli
         pair, other = (tf.data.Dataset.from_tensor_slices(arrays).batch(size) for arrays in (train, validation))
         history = model.fit(pair, epochs=epochs, validation_data=other, verbose=0)
     return model, history
+
+
+ANSWERS.right("mirrored", with_a_schedule)
 
 
 SOLUTIONS = {"mirrored": answer()}

@@ -1,7 +1,7 @@
 """Known answers to `distributed` of lab 04, which start TensorFlow: the lab's own solution with other lines."""
 
 from distlab import devices
-from tests.distlab.labs.known_wrong import LabAnswers, WrongAnswer
+from tests.distlab.labs.known_wrong import LabAnswers
 from tests.distlab.labs.solutions import solution_with, solved_cells
 
 # isort: split
@@ -156,12 +156,11 @@ OTHERS_WRONG = {
 }
 for share, table in ((0.5, WEIGHTS_WRONG), (0.75, LOSSES_WRONG)):
     for title, (change, words) in table.items():
-        ANSWERS.wrong_answers["distributed"].append(WrongAnswer(title, answer(change), (words,), share))
+        ANSWERS.wrong("distributed", title, answer(change), words, share=share)
 for title, (*changes, words, share) in OTHERS_WRONG.items():
-    ANSWERS.wrong_answers["distributed"].append(WrongAnswer(title, answer(*changes), (words,), share))
+    ANSWERS.wrong("distributed", title, answer(*changes), words, share=share)
 
 
-@ANSWERS.right("distributed")
 def with_a_keras_loss_and_a_graph_for_the_epoch(strategy, images, labels, first_weights, batch_size):
     with strategy.scope():
         model, optimizer = network(), tf.keras.optimizers.SGD(0.1, momentum=0.9)
@@ -191,7 +190,9 @@ def with_a_keras_loss_and_a_graph_for_the_epoch(strategy, images, labels, first_
     return model, epoch(strategy.experimental_distribute_dataset(batches))
 
 
-@ANSWERS.right("distributed")
+ANSWERS.right("distributed", with_a_keras_loss_and_a_graph_for_the_epoch)
+
+
 def line_by_line(strategy, images, labels, first_weights, batch_size):
     with strategy.scope():
         model = network()
@@ -213,6 +214,9 @@ def line_by_line(strategy, images, labels, first_weights, batch_size):
         parts = strategy.run(step, args=(*batch, count))
         losses.append(sum(strategy.experimental_local_results(parts)).numpy())
     return model, losses
+
+
+ANSWERS.right("distributed", line_by_line)
 
 
 SOLUTIONS = {"distributed": answer()}

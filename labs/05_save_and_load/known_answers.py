@@ -52,7 +52,7 @@ OF_PARTS = {
     "lowest_loss": "the lowest loss so far is infinite",
 }
 for part, words in OF_PARTS.items():
-    ANSWERS.wrong_value("run", f"without {part}", without(part), words, share=5 / 6)
+    ANSWERS.wrong("run", f"without {part}", without(part), words, share=5 / 6)
 
 OF_ONE_PART = {
     "keeps five": (("max_to_keep=2", "max_to_keep=5"), "Which option of the manager limits them?"),
@@ -76,18 +76,18 @@ OF_ONE_PART = {
     "last_step more steps": ((WHILE, "for _ in range(last_step)"), "It ends after step"),
 }
 for title, (change, words) in OF_ONE_PART.items():
-    ANSWERS.wrong_value("run", title, run_with(change), words, share=5 / 6)
+    ANSWERS.wrong("run", title, run_with(change), words, share=5 / 6)
 behind_the_loop = run_with((DUE, f"int(training.step) < last_step and ({DUE})"), (SAVE, f"{SAVE}    manager.save()\n"))
-ANSWERS.wrong_value("run", "saves when done", behind_the_loop, "with nothing left to do saves", share=5 / 6)
+ANSWERS.wrong("run", "saves when done", behind_the_loop, "with nothing left to do saves", share=5 / 6)
 until_done = (SAVE, f"{SAVE}        if int(training.step) >= last_step:\n            return\n")
 before_it_looks = run_with((WHILE, "while True"), until_done)
-ANSWERS.wrong_value("run", "trains before it looks", before_it_looks, "It trains although `last_step` is", share=5 / 6)
+ANSWERS.wrong("run", "trains before it looks", before_it_looks, "It trains although `last_step` is", share=5 / 6)
 
 parts_lost = without("optimizer", "generator", "lowest_loss")
-ANSWERS.wrong_value("run", "weights and step only", parts_lost, "optimizer: wrong", "lowest loss: wrong", share=3 / 6)
+ANSWERS.wrong("run", "weights and step only", parts_lost, "optimizer: wrong", "lowest loss: wrong", share=3 / 6)
 never_restored, older_restored = run_with((RESTORE, "")), run_with(("manager.latest_checkpoint", "older(folder)"))
-ANSWERS.wrong_value("run", "never restored", never_restored, "begins from the start", share=1 / 6)
-ANSWERS.wrong_value("run", "the older one restored", older_restored, "and the newest checkpoint is that", share=1 / 6)
+ANSWERS.wrong("run", "never restored", never_restored, "begins from the start", share=1 / 6)
+ANSWERS.wrong("run", "the older one restored", older_restored, "and the newest checkpoint is that", share=1 / 6)
 
 OF_ALL = {
     "one step more": ((WHILE, "while int(training.step) <= last_step"), "It ends after step"),
@@ -103,11 +103,10 @@ OF_ALL = {
     "variable instead of a number": (("int(training.step)))", "training.step))"), "What does `int(…)` make of it?"),
 }
 for title, (change, words) in OF_ALL.items():
-    ANSWERS.wrong_value("run", title, run_with(change), words)
-ANSWERS.wrong_value("run", "own file", own_file, "There is no checkpoint of a `CheckpointManager`")
+    ANSWERS.wrong("run", title, run_with(change), words)
+ANSWERS.wrong("run", "own file", own_file, "There is no checkpoint of a `CheckpointManager`")
 
 
-@ANSWERS.right("run")
 def by_every_variable(training, folder, last_step, every):
     optimizer = [*training.optimizer.variables, training.optimizer.learning_rate]
     variables = [*optimizer, training.weights, training.generator.state, training.step]
@@ -118,6 +117,9 @@ def by_every_variable(training, folder, last_step, every):
         training.train_step(training.numbers(step))
         if (step + 1) % every == 0 or step + 1 == last_step:
             manager.save(checkpoint_number=step + 1)
+
+
+ANSWERS.right("run", by_every_variable)
 
 
 SOLUTIONS = {"run": {"run": run_with()}}

@@ -11,7 +11,7 @@ import tensorflow as tf
 
 from distlab import data
 from distlab.labs.fake_horovod import hvd
-from tests.distlab.labs.known_wrong import LabAnswers, WrongAnswer
+from tests.distlab.labs.known_wrong import LabAnswers
 from tests.distlab.labs.solutions import solution_with
 
 assert distlab
@@ -136,10 +136,8 @@ TRAINING = {
 }
 for exercise, table in (("start", START), ("feeding", FEEDING), ("training", TRAINING)):
     for title, (before, after, words) in table.items():
-        namespace = answer(exercise, (before, after))
-        ANSWERS.wrong_answers[exercise].append(WrongAnswer(title, namespace, (words,), SHARES[exercise]))
-without_init = WrongAnswer("without init", answer("start", ("    hvd.init()\n", "")), ("before the processes",), 0)
-ANSWERS.wrong_answers["start"].append(without_init)
+        ANSWERS.wrong(exercise, title, answer(exercise, (before, after)), words, share=SHARES[exercise])
+ANSWERS.wrong("start", "without init", answer("start", ("    hvd.init()\n", "")), "before the processes")
 
 OWN = "    own = np.array_split(order, hvd.size())[hvd.rank()]\n"
 RIGHT = {
@@ -164,5 +162,6 @@ RIGHT = {
     },
 }
 for exercise, answers in RIGHT.items():
-    ANSWERS.right_answers[exercise] = [(title, answer(exercise, *changes)) for title, changes in answers.items()]
+    for changes in answers.values():
+        ANSWERS.right(exercise, answer(exercise, *changes))
 SOLUTIONS = {exercise: answer(exercise) for exercise in SHARES}

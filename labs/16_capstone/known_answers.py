@@ -9,7 +9,7 @@ import distlab  # before TensorFlow: it selects tf-keras
 
 # isort: split
 
-from tests.distlab.labs.known_wrong import LabAnswers, WrongAnswer
+from tests.distlab.labs.known_wrong import LabAnswers
 from tests.distlab.labs.solutions import edited, solved_cells
 
 assert distlab
@@ -225,12 +225,11 @@ def add_known():
         (title, way, points), hints = heading.partition(":")[0].split(", "), heading.partition(": ")[2]
         names = program(edited(BY_STRATEGY if way == "strategy" else HOROVOD, " <> ".join(changes)))
         if points == "12":
-            ANSWERS.right_answers["train"].append((title, names))
+            ANSWERS.right("train", names)
         else:
-            wrong = WrongAnswer(title, names, tuple(hints.split(" | ")), int(points) / 12)
-            ANSWERS.wrong_answers["train"].append(wrong)
+            ANSWERS.wrong("train", title, names, *hints.split(" | "), share=int(points) / 12)
 
 
 SOLUTIONS, GIVEN = {"train": program(HOROVOD)}, {}
-ANSWERS.right_answers["train"].append(("by_the_strategy", program(BY_STRATEGY)))
+ANSWERS.right("train", program(BY_STRATEGY))
 add_known()

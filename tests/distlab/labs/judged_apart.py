@@ -38,14 +38,12 @@ def _texts(number: str) -> dict[str, dict[str, str]]:
     """What is said of every wrong answer, by exercise and title."""
     known, lab = importlib.import_module(f"lab_{number}.known_answers"), registry.lab(number)
     texts = defaultdict(dict)
-    for exercise, answer in known.ANSWERS.all_wrong():
-        verdict = verdict_on(lab, exercise, known.GIVEN | answer.namespace)
+    for answer in known.ANSWERS.all_wrong:
+        verdict = verdict_on(lab, answer.exercise, known.GIVEN | answer.namespace)
         assert_wrong(verdict, answer)
-        texts[exercise][answer.title] = verdict.text
+        texts[answer.exercise][answer.title] = verdict.text
     for exercise, names in known.SOLUTIONS.items():
-        others = [namespace for _, namespace in known.ANSWERS.right_answers[exercise]]
-        assert others
-        for right in (names, *others):
+        for right in (names, *known.ANSWERS.all_right[exercise]):
             for seed in (0, SECRET_SEED):
                 assert_right(verdict_on(lab, exercise, known.GIVEN | right, seed))
         assert_not_done(lab, exercise, known.GIVEN | {exercise: _untouched})

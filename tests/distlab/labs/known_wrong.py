@@ -16,6 +16,7 @@ SEEDS = (0, 12345, *(range(1, 12) if os.environ.get("ALL_SEEDS") else (7,)))
 class WrongAnswer(NamedTuple):
     """A wrong answer: its names and values, what its verdict's text must hold, the share of the points it earns."""
 
+    exercise: str
     title: str
     namespace: Mapping[str, Any]
     words: tuple[str, ...]
@@ -23,37 +24,23 @@ class WrongAnswer(NamedTuple):
 
 
 class LabAnswers:
-    """The known answers to one lab, by exercise."""
+    """The known answers to one lab: functions of an exercise's name, or the names of a notebook."""
 
     def __init__(self) -> None:
-        self.wrong_answers: dict[str, list[WrongAnswer]] = defaultdict(list)
-        self.right_answers: dict[str, list[tuple[str, Mapping[str, Any]]]] = defaultdict(list)
+        self.all_wrong: list[WrongAnswer] = []
+        self.all_right: dict[str, list[Mapping[str, Any]]] = defaultdict(list)
 
-    def wrong(self, exercise: str, *words: str, share: float = 0.0) -> Callable[[Callable], Callable]:
-        """The decorated function is a wrong answer; its hint has these words."""
+    def wrong(self, exercise: str, title: str, answer: object, *words: str, share: float = 0.0) -> None:
+        """This answer is wrong; its hint has these words."""
+        self.all_wrong.append(WrongAnswer(exercise, title, _names(exercise, answer), words, share))
 
-        def add(function: Callable) -> Callable:
-            self.wrong_value(exercise, function.__name__, function, *words, share=share)
-            return function
+    def right(self, exercise: str, answer: object) -> None:
+        """This answer is right."""
+        self.all_right[exercise].append(_names(exercise, answer))
 
-        return add
 
-    def wrong_value(self, exercise: str, title: str, value: object, *words: str, share: float = 0.0) -> None:
-        """The same for any value."""
-        self.wrong_answers[exercise].append(WrongAnswer(title, {exercise: value}, words, share))
-
-    def right(self, exercise: str) -> Callable[[Callable], Callable]:
-        """The decorated function is a right answer."""
-
-        def add(function: Callable) -> Callable:
-            self.right_answers[exercise].append((function.__name__, {exercise: function}))
-            return function
-
-        return add
-
-    def all_wrong(self) -> list[tuple[str, WrongAnswer]]:
-        """Every wrong answer, with its exercise."""
-        return [(exercise, answer) for exercise, group in self.wrong_answers.items() for answer in group]
+def _names(exercise: str, answer: object) -> Mapping[str, Any]:
+    return answer if isinstance(answer, dict) else {exercise: answer}
 
 
 def verdict_on(lab: Lab, exercise: str, namespace: Mapping[str, Any], seed: int = 0) -> Verdict:
