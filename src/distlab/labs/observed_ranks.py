@@ -64,7 +64,8 @@ def observed(job: FakeJob, program: Callable[[], object], initialised: bool = Tr
     """What `program()` gives on every rank, a dataclass as its fields."""
     outcomes = run_ranks(job, program, initialised)
     kinds, messages = zip(*(outcome.error or ("", "") for outcome in outcomes), strict=True)
-    values = [asdict(v) if is_dataclass(v := outcome.value) and not isinstance(v, type) else v for outcome in outcomes]
+    values: list[Any] = [outcome.value for outcome in outcomes]
+    values = [asdict(value) if is_dataclass(value) else value for value in values]
     return Observation(True, values, list(kinds), list(messages))
 
 

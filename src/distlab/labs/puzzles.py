@@ -38,11 +38,11 @@ def instead(layout: Sequence[str], card: str, replacement: str) -> Layout:
 
 
 def puzzle_judge(
-    program: Layout,
+    program: Any,
     seen: Callable[[Answer], Mapping[str, Any]],
     steps: Sequence[str],
     otherwise: Hint,
-    mistakes: Sequence[tuple[Hint, Layout]],
+    mistakes: Sequence[tuple[Hint, Any]],
 ) -> ByPrograms:
     """The judge of a puzzle: what is seen of a layout, by step, is what the right program gives, or a mistake's."""
     return ByPrograms(
