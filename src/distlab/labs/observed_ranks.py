@@ -64,9 +64,13 @@ def observed(job: FakeJob, program: Callable[[], object], initialised: bool = Tr
     """What `program()` gives on every rank, a dataclass as its fields."""
     outcomes = run_ranks(job, program, initialised)
     kinds, messages = zip(*(outcome.error or ("", "") for outcome in outcomes), strict=True)
-    values: list[Any] = [outcome.value for outcome in outcomes]
-    values = [asdict(value) if is_dataclass(value) else value for value in values]
+    values = [_fields(outcome.value) for outcome in outcomes]
     return Observation(True, values, list(kinds), list(messages))
+
+
+def _fields(value: Any) -> Any:
+    """Those of a dataclass, by name; every other value as it is."""
+    return asdict(value) if is_dataclass(value) and not isinstance(value, type) else value
 
 
 def rank_here() -> int:
