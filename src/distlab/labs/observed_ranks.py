@@ -1,7 +1,7 @@
 """What a student's program does on the ranks of the fake Horovod; observed in the process of the student's code."""
 
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import asdict, dataclass, is_dataclass
 from typing import Any, NamedTuple
 from unittest import mock
@@ -104,8 +104,6 @@ def eagerly() -> Iterator[None]:
         tf.config.run_functions_eagerly(before)
 
 
-@contextmanager
-def fake_hvd_in(namespace: Mapping[str, Any]) -> Iterator[None]:
+def fake_hvd_in(namespace: Mapping[str, Any]) -> AbstractContextManager[Any]:
     """The fake Horovod as `hvd`, also for a student who has imported Horovod itself or made another fake."""
-    with mock.patch.dict(namespace, {} if namespace.get("hvd") is hvd else {"hvd": hvd}):
-        yield
+    return nullcontext() if namespace.get("hvd") is hvd else mock.patch.dict(namespace, {"hvd": hvd})
