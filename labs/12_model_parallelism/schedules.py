@@ -442,26 +442,16 @@ def split_plan(job: Pipeline, numbers: Mapping[str, Any]) -> Mapping[str, Any]:
 def hint_of_count(job: Pipeline, count: Any) -> str:
     """Why another number of micro-batches is better."""
     whole = as_number(count)
-    if whole is None or whole < 1 or not whole.is_integer():
-        return "a whole number of at least 1 is asked for."
-    whole = int(whole)
-    if job.batch % whole:
-        return f"{whole} micro-batches do not divide a batch of {job.batch} equally."
-    if job.held(whole) > job.fits:
+    if whole is None or whole < 1 or whole % 1 or job.batch % whole:
+        return f"{count!r} micro-batches do not divide a batch of {job.batch} equally."
+    if job.held(int(whole)) > job.fits:
         return (
-            f"with {whole} micro-batches stage 0 holds {job.held(whole):g} examples at a time, and {job.fits} fit. How "
-            "many micro-batches does it hold under 1F1B, and how large are they?"
+            f"with {whole:g} micro-batches stage 0 holds {job.held(int(whole)):g} examples at a time, and {job.fits} "
+            "fit. How many micro-batches does it hold under 1F1B, and how large are they?"
         )
-    if whole == max(job.possible()):
-        return (
-            "the bubble is as small as it can be, and the time is not: what does every further micro-batch cost each "
-            "stage?"
-        )
-    if whole == min(job.possible()):
-        return "it fits, but a larger number is faster: the whole pipeline waits for the first, large micro-batch."
     return (
-        f"{whole} micro-batches take {job.seconds(whole):.4g} s, and others that divide the batch and fit take less. "
-        "Which did you compare?"
+        f"{whole:g} micro-batches take {job.seconds(int(whole)):.4g} s, and others that divide the batch and fit take "
+        "less. Which did you compare?"
     )
 
 

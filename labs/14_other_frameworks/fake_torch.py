@@ -11,6 +11,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from distlab.labs import reference_mlp
 from distlab.labs.fake_job import FakeJob
 from distlab.labs.plain_data import Array
 
@@ -223,14 +224,10 @@ def cross_entropy(logits: Logits, labels: Array) -> BatchLoss:
     """The mean over the batch, as torch.nn.functional.cross_entropy gives it; labels int (n,)."""
     if not isinstance(logits, Logits):
         raise TypeError("cross_entropy takes first what the model gives, then the labels")
-    scores = logits.images @ logits.network.weight.data
-    exponentials = np.exp(scores - scores.max(axis=1, keepdims=True))
-    probabilities = exponentials / exponentials.sum(axis=1, keepdims=True)
-    rows = np.arange(len(scores))
-    of_scores = probabilities.copy()
-    of_scores[rows, labels] -= 1
-    value = float(-np.mean(np.log(probabilities[rows, labels])))
-    return BatchLoss(value, [(logits, logits.images.T @ of_scores / len(scores))])
+    probabilities = reference_mlp.softmax(logits.images @ logits.network.weight.data)
+    of_scores = probabilities - np.eye(probabilities.shape[1])[labels]
+    gradient = logits.images.T @ of_scores / len(labels)
+    return BatchLoss(reference_mlp.cross_entropy(probabilities, labels), [(logits, gradient)])
 
 
 class SGD(Fake):

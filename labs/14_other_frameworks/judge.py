@@ -18,6 +18,7 @@ from distlab.labs.answer_errors import AnswerError, NotDone, TookTooLong
 from distlab.labs.by_programs import ByPrograms, Mistake, formulas
 from distlab.labs.number_judge import counted
 from distlab.labs.plain_data import Array
+from distlab.labs.reference_mlp import softmax
 from distlab.labs.verdict import first
 
 # What an uneven batch counts -----------------------------------------------------------------------------------------
@@ -140,8 +141,7 @@ def steps_seen(answer: Answer, case: TwoSteps) -> dict[str, Any]:
 def gradient(weight: Array, images: Array, labels: Array) -> Array:
     """Of the mean cross-entropy of a linear classifier over all images: float64 (features, classes)."""
     flat, of_labels = images.reshape(-1, images.shape[-1]), labels.ravel()
-    scores = np.exp(flat @ weight)
-    of_scores = scores / scores.sum(axis=1, keepdims=True) - np.eye(weight.shape[1])[of_labels]
+    of_scores = softmax(flat @ weight) - np.eye(weight.shape[1])[of_labels]
     return np.asarray(flat.T @ of_scores / len(flat))
 
 

@@ -101,11 +101,10 @@ class RankRecord:
 
 
 class ProgramFault(NamedTuple):
-    """The first line or card that raised an error, and the error's class and message."""
+    """The first line or card that raised an error, and the error's class."""
 
     name: str
     kind: str
-    message: str
 
 
 def run(program: Sequence[str], job: ProgramJob, share: Share) -> list[RankRecord] | ProgramFault:
@@ -122,7 +121,7 @@ def run(program: Sequence[str], job: ProgramJob, share: Share) -> list[RankRecor
             while traceback is not None:
                 line = traceback.tb_lineno if traceback.tb_frame.f_code.co_filename == _FILE else line
                 traceback = traceback.tb_next
-            faults[rank] = ProgramFault(program[line - 1], type(error).__name__, str(error))
+            faults[rank] = ProgramFault(program[line - 1], type(error).__name__)
             raise
         record.models_wrapped = process.models_wrapped
         return record

@@ -138,7 +138,6 @@ def said_of_attempt(planned: Planned, seen: Any) -> str:
             (last > planned.steps, f"step {last} is done, and the job has {planned.steps}. When is no step left?"),
             (rank is not None, f"{no_status} A rank gives its exit status, a whole number."),
             (seen.get("adds first"), ADDS_FIRST.format(first=planned.saved + 1)),
-            (last == planned.steps - 1, f"{ends}, and the job has {planned.steps} steps: the last one is missing."),
             (last < planned.last, f"{ends}, and nobody has had a notice before step {planned.last}."),
             (done != steps, f"the steps are {done}, and should be {steps}."),
             (True, f"saved is {saves}, and the ranks end with {statuses}. Which of these does a rule forbid?"),

@@ -86,15 +86,13 @@ def log(job: BatchJob, name: str, number: int) -> str | None:
     """The hint if the log of job `number` is not name-number.out."""
     said, expected, pattern = quoted(job.log(number)), f"{name}-{number}.out", job.options.get("output", "")
     other = f"the log of job {number} is {said}, and should be {expected}"
-    return (
-        None
-        if said == expected
-        else first(
-            (not ("%x" in pattern and re.search(r"%[jJA]", pattern)), f"{other}. Which two patterns begin with %?"),
-            (job.name != name, f"{other}: %x is {job.name} here. Which option names the job?"),
-            (True, f"{other}."),
-        )
-    )
+    if said == expected:
+        return None
+    if not ("%x" in pattern and re.search(r"%[jJA]", pattern)):
+        return f"{other}. Which two patterns begin with %?"
+    if job.name != name:
+        return f"{other}: %x is {job.name} here. Which option names the job?"
+    return f"{other}."
 
 
 def other_ranks(training: Started, tasks: int, nodes: int) -> str | None:
@@ -109,32 +107,22 @@ def other_ranks(training: Started, tasks: int, nodes: int) -> str | None:
 def other_arguments(program: Started, who: str, *right_ones: list[str]) -> str | None:
     """The hint if a program gets other arguments than one of the right ones."""
     said = [part for word in program.arguments for part in (word.split("=", 1) if word[:2] == "--" else [word])]
+    if said in right_ones:
+        return None
+    if said and any(said == " ".join(words).split() for words in right_ones):
+        return "an argument with a space in it becomes two. What do quotation marks around $@ change?"
     in_words = [f"the arguments {listed(words)}" if words else "no arguments" for words in (said, right_ones[0])]
-    is_split = said and any(said == " ".join(words).split() for words in right_ones)
-    return (
-        None
-        if said in right_ones
-        else first(
-            (is_split, "an argument with a space in it becomes two. What do quotation marks around $@ change?"),
-            (True, f"{who} gets {in_words[0]}, and should get {in_words[1]}."),
-        )
-    )
+    return f"{who} gets {in_words[0]}, and should get {in_words[1]}."
 
 
 def others_wait(training: Started) -> str | None:
     """The hint if one rank that fails does not end the others at once."""
-    go_on = f"one rank fails, and the others go on for {counted(training.waits or 0, 'second')}."
-    return (
-        None
-        if training.kills
-        else first(
-            (training.waits, f"{go_on} Which option of srun ends them at once?"),
-            (
-                True,
-                "one rank fails, and the others wait for it until the time is over. Which option of srun ends them?",
-            ),
-        )
-    )
+    if training.kills:
+        return None
+    if training.waits:
+        go_on = f"one rank fails, and the others go on for {counted(training.waits, 'second')}."
+        return f"{go_on} Which option of srun ends them at once?"
+    return "one rank fails, and the others wait for it until the time is over. Which option of srun ends them?"
 
 
 def judged_batch(answer: Answer, generator: Generator, script: Script) -> Judged:

@@ -552,15 +552,9 @@ def cores(job: BatchJob, programs: list[Started], request: Request) -> str | Non
 def time_limit(job: BatchJob, request: Request) -> str | None:
     """The hint on the time."""
     text, needed, seconds = job.options.get("time"), 60 * request.minutes, job.seconds or 0
-    in_hours = "seconds" if (text or "").isdecimal() else "hours"
-    reads = {
-        "seconds": f"Slurm reads {text!r} as that many minutes. In which unit is a single number?",
-        "hours": f"Slurm reads {text!r} as that many hours. What does it take three numbers for?",
-    }
     return first(
         (text is None, "there is no time limit. How long may the site's default be?"),
         (seconds * 60 == needed, f"Slurm takes the last number of {text!r} for seconds. Where must the minutes be?"),
-        (seconds == 60 * needed, reads[in_hours]),
         (seconds != needed, f"the limit {text!r} means {seconds / 60:g} min, and {request.minutes} min are needed."),
     )
 

@@ -15,6 +15,7 @@ from distlab.data import topics
 from distlab.labs import Answer, Verdict, not_done, right, wrong
 from distlab.labs.observed_ranks import GaveNothing
 from distlab.labs.plain_data import Array, as_record
+from distlab.labs.reference_mlp import softmax
 from distlab.labs.verdict import hinted
 
 Weights = Sequence[Array]
@@ -62,9 +63,7 @@ def _forward(weights: Weights, words: Array) -> tuple[Array, Array]:
     """The means of the words' vectors, and the probabilities."""
     vectors, dense, bias = (np.asarray(array, np.float64) for array in weights)
     means = vectors[words].mean(axis=1)
-    scores = means @ dense + bias
-    exponentials = np.exp(scores - scores.max(axis=1, keepdims=True, initial=-np.inf))
-    return means, exponentials / exponentials.sum(axis=1, keepdims=True)
+    return means, softmax(means @ dense + bias)
 
 
 def loss_of(weights: Weights, words: Array, labels: Array) -> float:

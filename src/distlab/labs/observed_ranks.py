@@ -1,7 +1,7 @@
 """What a student's program does on the ranks of the fake Horovod; observed in the process of the student's code."""
 
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import asdict, dataclass, is_dataclass
 from typing import Any, NamedTuple
 from unittest import mock
@@ -65,10 +65,13 @@ def observed(job: FakeJob, program: Callable[[], object], initialised: bool = Tr
     """What `program()` gives on every rank, a dataclass as its fields."""
     outcomes = run_ranks(job, program, initialised)
     kinds, messages = zip(*(outcome.error or ("", "") for outcome in outcomes), strict=True)
-    values: list[Any] = [
-        asdict(v) if is_dataclass(v := outcome.value) and not isinstance(v, type) else v for outcome in outcomes
-    ]
+    values = [_fields(outcome.value) for outcome in outcomes]
     return Observation(True, values, list(kinds), list(messages))
+
+
+def _fields(value: Any) -> Any:
+    """Those of a dataclass, by name; every other value as it is."""
+    return asdict(value) if is_dataclass(value) and not isinstance(value, type) else value
 
 
 def rank_here() -> int:
@@ -102,8 +105,6 @@ def eagerly() -> Iterator[None]:
         tf.config.run_functions_eagerly(before)
 
 
-@contextmanager
-def fake_hvd_in(namespace: Mapping[str, Any]) -> Iterator[None]:
+def fake_hvd_in(namespace: Mapping[str, Any]) -> AbstractContextManager[Any]:
     """The fake Horovod as `hvd`, also for a student who has imported Horovod itself or made another fake."""
-    with mock.patch.dict(namespace, {} if namespace.get("hvd") is hvd else {"hvd": hvd}):
-        yield
+    return nullcontext() if namespace.get("hvd") is hvd else mock.patch.dict(namespace, {"hvd": hvd})
