@@ -9,7 +9,6 @@ It may import `runtime`, `simulate`, `collectives`, `model_parallel` and `costs`
 """
 
 from distlab.draw.calculators import calculator
-from distlab.draw.collective_tasks import task
 from distlab.draw.diagram import arrow, box, canvas, label, row, tint
 from distlab.draw.player import play
 from distlab.draw.plots import bars, utilisation
@@ -59,7 +58,6 @@ __all__ = [
     "show",
     "show_widget",
     "svg",
-    "task",
     "timeline",
     "tint",
     "trace",

@@ -1,5 +1,6 @@
 """Diagrams of boxes, arrows and labels on an empty canvas; a box's number selects its colour and hatch."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import matplotlib.pyplot as plt
@@ -89,6 +90,13 @@ def label(axes: Axes, place: Point, text: str, **style: Any) -> None:
     """Text whose middle is at `place`."""
     defaults: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": 9, "color": INK}
     axes.text(*place, text, **defaults | style)
+
+
+def name_rows(axes: Axes, names: Sequence[str], edge: float = 0.6) -> None:
+    """One row per name, from the top down; the axes reach `edge` beyond the middle of the first and the last."""
+    axes.set_yticks(range(len(names)), names, color=INK)
+    axes.set_ylim(len(names) - 1 + edge, -edge)
+    axes.tick_params(axis="y", length=0)
 
 
 def row(count: int, left: float, right: float, gap: float) -> tuple[list[float], float]:

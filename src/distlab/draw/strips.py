@@ -4,12 +4,11 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import matplotlib.pyplot as plt
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch, Rectangle
 
-from distlab.draw.diagram import arrow, tint
-from distlab.draw.style import INK, MARKERS, QUIET, colour_of, hatch_of
+from distlab.draw.diagram import arrow, name_rows, tint
+from distlab.draw.style import MARKERS, QUIET, colour_of, hatch_of
 
 if TYPE_CHECKING:  # it imports TensorFlow, which drawing does not need
     from distlab.profiling.messages import Message
@@ -57,7 +56,7 @@ def busy(
                     linewidth=0.8,
                 )
         axes.set_title(title, fontsize=10)
-        _rows(axes, devices)
+        name_rows(axes, devices)
         axes.margins(x=0.01)
     strips[-1, 0].set_xlabel(axis)
     boxes = [Patch(facecolor="white" if hatch else QUIET, edgecolor=QUIET, hatch=hatch) for hatch in kinds.values()]
@@ -82,7 +81,7 @@ def exchange(patterns: "Mapping[str, Sequence[Message]]", devices: Sequence[str]
             colour = colour_of(message.source)
             arrow(axes, (message.step - 1, message.source), (message.step - 0.06, message.destination), colour=colour)
         axes.set_title(title, fontsize=10)
-        _rows(axes, devices if axes is panels[0, 0] else [""] * len(devices))
+        name_rows(axes, devices if axes is panels[0, 0] else [""] * len(devices))
         axes.set_xlim(-0.2, last + 0.2)
         axes.set_xticks(steps, ["start", *map(str, steps[1:])])
         axes.set_xlabel("step")
@@ -110,7 +109,7 @@ def seen(cases: Mapping[str, Sequence[Collection[int]]], files: int, per_file: i
                         Rectangle(corner, 1, 0.8, facecolor=colour, edgecolor="white", hatch=hatch, linewidth=0.6)
                     )
         axes.set_title(title, fontsize=10)
-        _rows(axes, [f"worker {worker}" for worker in range(len(rows))])
+        name_rows(axes, [f"worker {worker}" for worker in range(len(rows))])
         axes.spines[["left", "bottom"]].set_visible(False)
         axes.tick_params(axis="both", length=0)
     step = per_file + gap
@@ -119,10 +118,3 @@ def seen(cases: Mapping[str, Sequence[Collection[int]]], files: int, per_file: i
         [file * step + per_file / 2 for file in range(files)], [f"file {file}" for file in range(files)]
     )
     return figure
-
-
-def _rows(axes: Axes, names: Sequence[str]) -> None:
-    """One row per name, from the top down."""
-    axes.set_yticks(range(len(names)), names, color=INK)
-    axes.set_ylim(len(names) - 0.4, -0.6)
-    axes.tick_params(axis="y", length=0)

@@ -8,8 +8,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch, Rectangle
 
-from distlab.draw.diagram import label, line_of, tint
-from distlab.draw.style import INK, QUIET, colour_of
+from distlab.draw.diagram import label, line_of, name_rows, tint
+from distlab.draw.style import QUIET, colour_of
 from distlab.model_parallel.pipelines import FORWARD, Timing, Work
 from distlab.simulate import Run
 
@@ -55,9 +55,7 @@ def timeline(run: Run) -> Figure:
                     linewidth=0.7,
                     label=f"rank {number} {kind}",
                 )
-    axes.set_yticks(range(len(spans)), [f"rank {number}" for number in range(len(spans))], color=INK)
-    axes.set_ylim(len(spans) - 0.5, -0.5)
-    axes.tick_params(axis="y", length=0)
+    name_rows(axes, [f"rank {number}" for number in range(len(spans))], edge=0.5)
     axes.set_xlim(0, end * factor * 1.01 or 1)
     axes.set_xlabel(f"virtual time in {unit}")
     kinds = [kind for kind in _KINDS if any(rank[kind] for rank in spans)]
@@ -107,9 +105,7 @@ def draw_schedule(axes: Axes, timing: Timing, inches: float, text: bool = True) 
             number = str(work.micro_batch) if text else work.kind
             has_room = (work.end - work.start) * inches > _EDGES + _LETTER * len(number)
             _draw_pass(axes, work, timing.chunks, number if has_room else "")
-    axes.set_yticks(range(stages), [f"stage {stage}" for stage in range(stages)], color=INK)
-    axes.set_ylim(stages - 0.45, -0.55)
-    axes.tick_params(axis="y", length=0)
+    name_rows(axes, [f"stage {stage}" for stage in range(stages)], edge=0.55)
     axes.spines["left"].set_visible(False)
 
 

@@ -10,7 +10,7 @@ from itertools import pairwise
 import numpy as np
 
 
-def random_layers(sizes: Sequence[int], seed: int = 0, dtype: type = np.float64) -> list[np.ndarray]:
+def random_layers(sizes: Sequence[int], seed: int = 0) -> list[np.ndarray]:
     """len(sizes) − 1 layers from normal numbers with standard deviation √(2 / inputs), biases 0.
 
     Source: He et al., arXiv:1502.01852, section 2.2.
@@ -18,7 +18,7 @@ def random_layers(sizes: Sequence[int], seed: int = 0, dtype: type = np.float64)
     numbers = np.random.default_rng(seed)
     layers = []
     for inputs, outputs in pairwise(sizes):
-        layer: np.ndarray = np.zeros((inputs + 1, outputs), dtype)
+        layer: np.ndarray = np.zeros((inputs + 1, outputs))
         layer[:-1] = numbers.normal(scale=np.sqrt(2 / inputs), size=(inputs, outputs))
         layers.append(layer)
     return layers

@@ -8,7 +8,6 @@ read(folder / "profile")[0]  # the rows of rank 0
 import csv
 import shutil
 import subprocess
-from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import NamedTuple
 
@@ -49,13 +48,6 @@ def read(prefix: Path) -> dict[int, list[RoutineCalls]]:
     if not files:
         raise FileNotFoundError(f"no rank wrote {prefix}.RANK.csv: was the program run with the library, over MPI?")
     return {rank: _rows(files[rank]) for rank in sorted(files)}
-
-
-def total(rows: Iterable[RoutineCalls], where: Callable[[RoutineCalls], bool] = lambda row: True) -> RoutineCalls:
-    """The sums over the rows for which `where` holds; routine and type are empty."""
-    chosen = [row for row in rows if where(row)]
-    calls, nbytes = sum(row.calls for row in chosen), sum(row.bytes for row in chosen)
-    return RoutineCalls("", "", calls, nbytes, sum(row.seconds for row in chosen))
 
 
 def _rows(file: Path) -> list[RoutineCalls]:

@@ -1,4 +1,4 @@
-"""The reports of mpiP and of mpitrace, with the rows of `mpi_profile`, so that `mpi_profile.total` sums them."""
+"""The reports of mpiP and of mpitrace, with the rows of `mpi_profile`."""
 
 from collections import defaultdict
 from pathlib import Path

@@ -29,11 +29,6 @@ class Fit:
     overhead: float = 0.0
 
     @property
-    def residuals(self) -> Array:
-        """(predicted − measured) / measured, float64 (n,): 0.1 where the model says 10 % too much."""
-        return self.predicted / self.measured - 1
-
-    @property
     def bandwidth(self) -> float:
         """1/β in bytes per second; infinite when the times do not grow with the size."""
         return 1 / self.seconds_per_byte if self.seconds_per_byte else float("inf")

@@ -115,7 +115,6 @@ def predict_split(
     split: Split | None = None,
     *,
     sequences: int | None = None,
-    assumptions: Assumptions | None = None,
 ) -> SplitPrediction:
     """One training step with mixed precision, Adam and recomputed activations.
 
@@ -128,7 +127,7 @@ def predict_split(
     """
     model = look_up(TRANSFORMERS, transformer, "transformer") if isinstance(transformer, str) else transformer
     machine = look_up(HARDWARE, hardware, "hardware") if isinstance(hardware, str) else hardware
-    split, assumptions = split or Split(), assumptions or Assumptions()
+    split, assumptions = split or Split(), Assumptions()
     if not machine.matrix_flops:
         raise ValueError(f"{machine.name} has no matrix units for half precision")
     data, micro_batches = _divided(model, ranks, split, sequences)

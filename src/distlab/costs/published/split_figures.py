@@ -4,12 +4,11 @@ The figures and their sources are in `split_figures.toml`.
 """
 
 import tomllib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from distlab.costs.prediction.assumptions import Assumptions
 from distlab.costs.prediction.hardware import HARDWARE
 from distlab.costs.prediction.model_parallel import Split, predict_split
 from distlab.model_parallel.pipelines import bubble_fraction
@@ -30,14 +29,13 @@ Memory is arithmetic, so that only rounding in print can differ; a bubble misses
 class Figure:
     """One published figure: a share in %, gigabytes on a device, or teraFLOP/s of a device.
 
-    predicted: what the formulas give under some assumptions. is_described: False where the model leaves out what
-    decides.
+    predicted: what the formulas give. is_described: False where the model leaves out what decides.
     """
 
     kind: Kind
     what: str
     published: float
-    predicted: Callable[[Assumptions | None], float]
+    predicted: float
     source: str
     is_described: bool = True
 
@@ -61,11 +59,6 @@ class FigureComparison:
         return abs(self.difference) <= TOLERANCES[self.figure.kind]
 
 
-def _arithmetic(value: float) -> Callable[[Assumptions | None], float]:
-    """A prediction that needs no assumptions."""
-    return lambda assumptions: value
-
-
 def _bubbles(size: str, stages: int, deepest: int, rows: Sequence[Sequence[Any]]) -> Iterator[Figure]:
     for micro_batches, *both in rows:
         for chunks, published in zip((1, deepest), both, strict=True):
@@ -73,7 +66,7 @@ def _bubbles(size: str, stages: int, deepest: int, rows: Sequence[Sequence[Any]]
             text = f"{size}, {name}: {stages} stages, {micro_batches} micro-batches"
             predicted = 100 * float(bubble_fraction(stages, micro_batches, chunks))
             source = "QI, table 5: from profiled passes and messages"
-            yield Figure("bubble", text, 100 * published, _arithmetic(predicted), source)
+            yield Figure("bubble", text, 100 * published, predicted, source)
 
 
 def _speed_up(stages: int, published: float) -> Figure:
@@ -81,7 +74,7 @@ def _speed_up(stages: int, published: float) -> Figure:
     text = f"Transformer-48, GPipe: {stages} stages, 32 micro-batches"
     source = "HUANG, table 2: normalised throughput on TPUs against what its stages could do without a bubble"
     predicted = 100 * float(bubble_fraction(stages, 32))
-    return Figure("bubble", text, 100 * (1 - published / stages), _arithmetic(predicted), source, is_described=False)
+    return Figure("bubble", text, 100 * (1 - published / stages), predicted, source, is_described=False)
 
 
 def _memory(parameters: float, name: str, rows: Sequence[Sequence[Any]]) -> Iterator[Figure]:
@@ -90,16 +83,12 @@ def _memory(parameters: float, name: str, rows: Sequence[Sequence[Any]]) -> Iter
         for stage, published in enumerate(gigabytes, start=1):
             text = f"{name} parameters, ZeRO {stage}, {ranks} device{'s' * (ranks > 1)}"
             predicted = float(model_state_bytes(parameters, ranks, stage)) / 1e9
-            yield Figure("memory", text, published, _arithmetic(predicted), source)
+            yield Figure("memory", text, published, predicted, source)
 
 
 def _throughput(table: int, model: str, ranks: int, sequences: int, published: float, *of_split: int) -> Figure:
     split = Split(*of_split)
-
-    def predicted(assumptions: Assumptions | None) -> float:
-        prediction = predict_split(model, "selene", ranks, split, sequences=sequences, assumptions=assumptions)
-        return prediction.flops_per_device / 1e12
-
+    predicted = predict_split(model, "selene", ranks, split, sequences=sequences).flops_per_device / 1e12
     data = ranks // (split.tensor * split.pipeline)
     text = f"{model}, tensor {split.tensor} × pipeline {split.pipeline} × data {data}"
     text += f", ZeRO {split.zero}" if split.zero else ""
@@ -116,11 +105,9 @@ FIGURES: tuple[Figure, ...] = (
 )
 
 
-def compare_figures(
-    figures: Sequence[Figure] = FIGURES, assumptions: Assumptions | None = None
-) -> list[FigureComparison]:
-    """Each published figure with the predicted one, all under the same assumptions."""
-    return [FigureComparison(figure, figure.predicted(assumptions)) for figure in figures]
+def compare_figures(figures: Sequence[Figure] = FIGURES) -> list[FigureComparison]:
+    """Each published figure with the predicted one."""
+    return [FigureComparison(figure, figure.predicted) for figure in figures]
 
 
 def figures_table(comparisons: Sequence[FigureComparison]) -> str:

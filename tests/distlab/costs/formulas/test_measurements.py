@@ -21,7 +21,7 @@ def test_known_values_come_back_and_predict_another_collective() -> None:
     fitted = fit(SIZES, ALPHA + BETA * SIZES)
     assert (fitted.latency, fitted.seconds_per_byte) == pytest.approx((ALPHA, BETA), rel=1e-9)
     assert fitted.bandwidth == pytest.approx(1 / BETA)
-    assert np.abs(fitted.residuals).max() < 1e-12
+    np.testing.assert_allclose(fitted.predicted, fitted.measured, rtol=1e-12)
     for cost in (ring_of_four, ring_of_four(SIZES)):
         fitted = fit(SIZES, ring_of_four(SIZES).seconds(ALPHA, BETA), cost)
         assert (fitted.latency, fitted.seconds_per_byte) == pytest.approx((ALPHA, BETA), rel=1e-9)
