@@ -50,24 +50,20 @@ def compare(
 
     overlap: instead of each result's own.
     """
-    return [
-        Comparison(
-            result,
-            float(
-                predict(
-                    result.model,
-                    result.hardware,
-                    result.ranks,
-                    overlap=overlap or result.overlap,
-                    baseline_ranks=result.baseline_ranks,
-                    speed=result.speed,
-                    bytes_per_parameter=result.bytes_per_parameter,
-                    assumptions=assumptions,
-                ).efficiency
-            ),
+    comparisons = []
+    for row in results:
+        prediction = predict(
+            row.model,
+            row.hardware,
+            row.ranks,
+            overlap=overlap or row.overlap,
+            baseline_ranks=row.baseline_ranks,
+            speed=row.speed,
+            bytes_per_parameter=row.bytes_per_parameter,
+            assumptions=assumptions,
         )
-        for result in results
-    ]
+        comparisons.append(Comparison(row, float(prediction.efficiency)))
+    return comparisons
 
 
 def table(comparisons: Sequence[Comparison]) -> str:
