@@ -38,13 +38,13 @@ def test_a_chapters_first_program_runs_alone_in_an_empty_folder(
     assert finished.status == 0, finished.output
 
 
-COPIES = {  # by chapter: the program and its arguments, as the only process
+# By chapter: the program and its arguments, as the only process. For that of 11 see test_scaling_and_profiling.
+COPIES = {
     "07": ["minimal.py", "0", "localhost:PORT"],
     "07, loop": ["loop.py", "saved", "0", "localhost:PORT"],
     "08b": ["minimal.py"],
     "09": ["minimal.py"],
     "10": ["minimal.py"],
-    "11": ["minimal.py"],
     "13": ["minimal.py", "saves"],
 }
 

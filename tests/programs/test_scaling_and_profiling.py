@@ -1,5 +1,6 @@
 """The programs of notebook 11: what they count, time and record."""
 
+import shutil
 from collections import Counter
 from pathlib import Path
 
@@ -80,8 +81,9 @@ def test_the_bytes_that_mpi_reduced_are_the_steps_times_the_model(recorded: tupl
 
 
 @needs_horovod
-def test_the_first_program_counts_the_images_of_its_steps() -> None:
-    run = launch.mpirun(CHAPTER / "minimal.py", ranks=RANKS, echo=False, seconds=900, start_seconds=600)
+def test_the_first_program_counts_the_images_of_its_steps_also_when_it_is_copied(tmp_path: Path) -> None:
+    copy = shutil.copy(CHAPTER / "minimal.py", tmp_path)
+    run = launch.mpirun(copy, ranks=RANKS, echo=False, seconds=900, start_seconds=600)
     full, rest = divmod(5000 // RANKS, 256)
     for rank in range(RANKS):
         lines = run.output[f"rank {rank}"].splitlines()
