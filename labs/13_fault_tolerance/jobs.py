@@ -78,13 +78,6 @@ class _Log:
             if step % every == 0:
                 self.write("saved", 0, step=step, sealed=step not in damaged)
 
-    def end(self, workers: list[int], code: int, signal: int | None = None) -> None:
-        """These workers exit, each after a signal if there is one."""
-        for worker in workers:
-            if signal is not None:
-                self.write("signal", worker, signal=signal)
-            self.write("exit", worker, code=code)
-
     def others(self, worker: int) -> list[int]:
         """All but one, in any order."""
         return [peer for peer in self.generator.permutation(self.workers).tolist() if peer != worker]
@@ -113,8 +106,10 @@ def _killed(generator: np.random.Generator, variant: int) -> SickJob:
     last = newest + (1 if variant == 3 else _integer(generator, 1, every - 1))
     log.begin()
     log.train(1, last, every, damaged=() if whole == newest else (newest,))
-    log.end([worker], -9)
-    log.end(log.others(worker), -15, signal=15)
+    log.write("exit", worker, code=-9)
+    for peer in log.others(worker):
+        log.write("signal", peer, signal=15)
+        log.write("exit", peer, code=-15)
     if variant in (3, 4):
         log.begin()
         log.write("restored", 0, step=whole)
@@ -170,7 +165,8 @@ def _never_comes(generator: np.random.Generator, variant: int) -> SickJob:
     log, worker, _ = _started(generator)
     port = log.begin(misspelt=worker, misspelt_host=variant == 3)
     log.second += 240
-    log.end(generator.permutation(log.workers).tolist(), -9)
+    for peer in generator.permutation(log.workers).tolist():
+        log.write("exit", peer, code=-9)
     return SickJob(log.events, NEVER_COMES, worker, 0, port)
 
 
@@ -185,8 +181,9 @@ def _half_written(generator: np.random.Generator, variant: int) -> SickJob:
     newest = whole + every * (2 if variant == 1 else 1)
     log.begin()
     log.train(1, newest + _integer(generator, 0, every - 1), every, damaged=tuple(range(whole + 1, newest + 1)))
-    log.end([worker], -9)
-    log.end(log.others(worker), -15)
+    log.write("exit", worker, code=-9)
+    for peer in log.others(worker):
+        log.write("exit", peer, code=-15)
     log.begin()
     restored = every if variant == 2 else 0
     log.write("restored", 0, step=restored)
@@ -229,7 +226,8 @@ def _notice(generator: np.random.Generator, variant: int) -> SickJob:
     others = log.others(worker)
     for peer in others if variant else ():
         log.write("signal", peer, signal=15)
-    log.end(others, -9)
+    for peer in others:
+        log.write("exit", peer, code=-9)
     return SickJob(log.events, NOTICE, worker, last, last + 1)
 
 

@@ -15,7 +15,6 @@ import numpy as np
 from lab_15 import given, scripts
 
 from distlab.labs import Answer, AnswerError, Exercise, Lab, NotDone, Raised
-from distlab.labs.by_changes import mistakes
 from distlab.labs.by_programs import Advice, ByPrograms, Follows, Mistake, changed, drawn_until, formulas, is_same
 from distlab.labs.number_judge import FOLLOWS, ROUNDED, counted, is_near, is_rounded, number
 from distlab.labs.verdict import first
@@ -228,15 +227,14 @@ def attempt_with(*changes: tuple[str, str]) -> Callable[..., Any]:
     return changed(ATTEMPT, *changes, sys=sys, **vars(given))
 
 
-def filled(hint: str) -> Callable[[Planned, Any], str]:
-    """The hint with what was seen."""
-    return lambda planned, seen: hint.format(case=planned, **seen)
-
-
 ATTEMPT_JUDGE = ByPrograms(
     attempt_with(),
     planned_attempts,
-    mistakes(ATTEMPT, {filled(hint): table for hint, table in ATTEMPT_MISTAKES.items()}, sys=sys, **vars(given)),
+    [
+        Mistake(lambda planned, seen, hint=hint: hint.format(case=planned, **seen), attempt_with(*changes))
+        for hint, programs in ATTEMPT_MISTAKES.items()
+        for changes in programs
+    ],
     otherwise=said_of_attempt,
     said=lambda planned: f"with notices in the steps {planned.notices} of the ranks",
     parts=(ONE, SEVERAL, END, NEXT),
