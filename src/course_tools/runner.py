@@ -306,7 +306,7 @@ def summary(outcomes: Outcomes) -> str:
 
 
 def write_report(outcomes: Outcomes, plan: ExecutionPlan) -> Path:
-    """Write `report.json`: the plan's parameters and limits, and every notebook's seconds, memory, status and fault."""
+    """Write `report.json`: parameters, how many ran at once, every notebook's seconds, memory, status and fault."""
     report = {
         "parameters": plan.parameters,
         "at_once": plan.at_once,

@@ -21,7 +21,7 @@ def run_apart(
 ) -> Generator[tuple[Item, Result | None, str], None, None]:
     """Each item with what `work` returns for it, or None and the reason, as they end; at most `at_once` at a time.
 
-    When the iterator is closed, so are the others.
+    When the iterator is closed, the processes that still run are killed.
     """
     waiting = list(items)
     running: dict[Connection[Any, Any], tuple[Item, BaseProcess, float]] = {}

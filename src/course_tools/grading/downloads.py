@@ -44,10 +44,10 @@ def platform(folder: Path) -> str:
 
 
 def sort(folder: Path, lab: str, students: Mapping[str, str], to: Path) -> None:
-    """Copy the notebooks of a download to `to`/STUDENT/`lab`; of all other files only the names.
+    """Copy the notebooks of a download to `to`/STUDENT/`lab`, and .txt files (names, times); of others the names.
 
     students: how students are called, by the name or the number that the platform gives them; otherwise they are called
-    by both, "Jane Doe_10345", at Blackboard and ILIAS by their login.
+    by both, "Jane Doe_10345", at Blackboard and ILIAS by their login, at Gradescope by their name.
     """
     of, about = platform(folder), folder / "submission_metadata.yml"
     names = dict(_OF_GRADESCOPE.findall(about.read_text(errors="replace"))) if about.is_file() else {}

@@ -56,7 +56,7 @@ class Graded:
 
 @dataclass
 class Report:
-    """A notebook, graded: its exercises, notes in the grader's own words, the student's own cells that failed.
+    """A notebook, graded: its exercises, notes in the grader's own words, the other cells that failed, by name.
 
     `troubles` say what went wrong with the grader or its machine: such a report is no grade.
     """

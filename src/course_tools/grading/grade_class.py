@@ -42,7 +42,10 @@ class CannotCheck(PlainError):
 
 @dataclass(frozen=True)
 class Plan:
-    """How to grade: labs by name, the seed, the kind of jail and what holds in it, the share that late work gets."""
+    """How to grade: labs by name, the seed, the kind of jail and what holds in it, the share that late work gets.
+
+    folder: the pages go into its `feedback`.  at_once: how many notebooks are graded at a time.
+    """
 
     materials: Mapping[str, Material]
     seed: int
@@ -156,6 +159,7 @@ def run(plan: Plan, found: Sequence[Submission]) -> list[Grade]:
     it gets no score, and the note LOOK AT. When this ends no student's process is left.
     """
     grades: dict[int, Grade] = {}
+    # More than a lab's own limits allow, also where TensorFlow makes them longer: for a judge that hangs.
     longest = 12 * max((each.lab.seconds for each in plan.materials.values()), default=0) + 600
     for alone in (False, True):
         numbers = [number for number in range(len(found)) if number not in grades or grades[number].troubles]

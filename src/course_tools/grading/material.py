@@ -43,7 +43,7 @@ class Material:
     files: dict[str, bytes]
 
     def setting(self, kind: Kind, steps: Sequence[LabStep]) -> tuple[Lab, Setting]:
-        """The jail in which these steps run, and the lab with the seconds that they may take.
+        """The lab with the seconds that these steps may take, and the jail in which they run.
 
         Who imports TensorFlow in a lab without it gets what those with it have.
         """
@@ -52,7 +52,7 @@ class Material:
             lab = lab.with_tensorflow()
         limits = TENSORFLOW if lab.tensorflow else PLAIN
         observers = registry.observers(number) if number in registry.JUDGES else []
-        # What a judge's file is called tells the jail which labs there are; it is empty there.
+        # The registry in the jail finds the lab by its folder, which is there because of these files, empty ones.
         judges = [file for file in registry.judges() if file.is_file() and file.parent == registry.JUDGES.get(number)]
         hidden = [*judges, *(_file_of(name).parent for name in lab.solved_in)]
         modules = [*(["tensorflow"] if lab.tensorflow else []), *observers]

@@ -1,6 +1,6 @@
 """What all labs share: exercise and lab, the answer that a judge asks, the verdict, fakes, and `labs.open("06")`.
 
-The exercises, judges and hints of one lab are in its folder, `labs/06_topic/judge`, which is imported as `lab_06`; it
+The exercises, judges and hints of one lab are in its folder, `labs/06_topic`, which is imported as `lab_06`; it
 never imports another lab's. Begin with `lab`, `answer` and `verdict`; `docs/labs.md` says how to write a lab.
 """
 

@@ -39,7 +39,7 @@ Hint: TypeAlias = Text | Mapping[str, Text]
 
 Drawn = TypeVar("Drawn")
 _MOST_SHOWN = 80  # characters of a list before its hint
-_NEAR_A_MISTAKE = 0.01  # where a right number may be off by more
+_NEAR_A_MISTAKE = 0.01  # the most that a number may be off to be taken for a mistake's, however wide the tolerance
 
 
 class Mistake(NamedTuple):
@@ -136,9 +136,9 @@ def changed(text: str, *changes: tuple[str, str], **names: Any) -> Program:
     return program
 
 
-def drawn_until(is_clear: Callable[[Drawn], bool], draw: Callable[[], Drawn], tries: int = 500) -> Drawn:
+def drawn_until(is_clear: Callable[[Drawn], bool], draw: Callable[[], Drawn]) -> Drawn:
     """The first draw in which the mistakes can be told from what is right; the last one if there is none."""
-    for _ in range(tries):
+    for _ in range(500):
         drawn = draw()
         if is_clear(drawn):
             break
@@ -356,7 +356,7 @@ class _Asked:
         hint = self._hint(part, [(place, name) for place, given in enumerate(self.given) for name in given])
         if hint is None and (source := self._source(part, wrong_ones)):
             return wrong(FOLLOWS.format(source))
-        # Where truth values are wrong, they are those of any mistake.
+        # Of a truth value there is one wrong one: in the wrong cases alone, any mistake that is wrong there would fit.
         for places in (tried,) if isinstance(self.expected[wrong_ones[0]][part], bool) else (tried, wrong_ones):
             hint = hint or self._hint(part, [(place, part) for place in places])
         if hint is not None:
@@ -374,7 +374,7 @@ class _Asked:
         """Of the first mistake that gives the same in these cases and parts."""
         for which, mistake in enumerate(self.judge.mistakes):
             text = mistake.text(part)
-            if text is not None and all(self._is(self.mistaken(which, place), name, place) for place, name in pairs):
+            if text is not None and all(self._is_as(self.mistaken(which, place), name, place) for place, name in pairs):
                 return text
         return None
 
@@ -403,7 +403,8 @@ class _Asked:
     def _is_right(self, part: str, place: int) -> bool:
         return is_same(self.given[place][part], self.expected[place][part], self._tolerance(part))
 
-    def _is(self, gives: Mapping[str, Any], part: str, place: int) -> bool:
+    def _is_as(self, gives: Mapping[str, Any], part: str, place: int) -> bool:
+        """Whether the answer gives what a mistake `gives`, in one part of one case."""
         return is_same(self.given[place][part], gives.get(part), min(self._tolerance(part), _NEAR_A_MISTAKE))
 
     def _context(self, value: Any, said: str) -> str:

@@ -3,9 +3,10 @@
     run = launch.tensorflow("train.py", "--steps", 20, workers=2)      # each with its TF_CONFIG
     run = launch.mpirun("train.py", "--out", "{result}", ranks=4)      # run.result: what it wrote to that file as JSON
 
-Every line of every process is printed, tagged with its rank. A job that fails, hangs or is interrupted raises an error
-that says which rank did, and every process of it is ended, even when this process is killed. Under TF_CONFIG the
-launcher gives each worker its GPU; a program of Horovod or PyTorch chooses its own by its local rank.
+Every line of every process but TensorFlow's C++ notes is printed, tagged with its rank, unless echo=False. A job that
+fails, hangs or is interrupted raises an error that says which rank did, and every process of it is ended, even when
+this process is killed. Under TF_CONFIG the launcher gives each worker its GPU; a program of Horovod or PyTorch
+chooses its own by its local rank.
 It imports `cluster_spec`, `devices` and `runtime` only.
 """
 

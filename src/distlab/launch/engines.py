@@ -65,7 +65,7 @@ class Engines:
         self._stack.close()
 
 
-def start_engines(ranks: int, seconds: float = START_SECONDS) -> Engines:
+def start_engines(ranks: int) -> Engines:
     """Start that many engines as ranks of one MPI job; raises EnginesFailed when they are not there in time.
 
     Engines that this process started before are ended first: a cell that runs again would else pile them up.
@@ -98,11 +98,11 @@ def start_engines(ranks: int, seconds: float = START_SECONDS) -> Engines:
                 profile_dir=str(folder / "profile"),
                 shutdown_atexit=False,
                 log=logging.Logger(__name__, logging.CRITICAL),  # a cell shows what the ranks print, no announcements
-                config=Config(_settings(seconds)),
+                config=Config(_settings()),
             )
             cluster.start_cluster_sync()
             client = cluster.connect_client_sync()
-            client.wait_for_engines(ranks, timeout=seconds, interactive=False)
+            client.wait_for_engines(ranks, timeout=START_SECONDS, interactive=False)
         except Exception as error:
             raise EnginesFailed(f"{ranks} engines did not start: {error}.{_logged(folder)}") from error
         finally:
@@ -142,13 +142,13 @@ def _name_busy_ranks(shell: "InteractiveShell", client: "Client") -> None:
     shell.register_magic_function(px, "cell", "px")  # type: ignore[arg-type]
 
 
-def _settings(seconds: float) -> dict[str, dict[str, object]]:
+def _settings() -> dict[str, dict[str, object]]:
     """For ipyparallel, whose own limits for parts of the start are a few seconds: too short for a busy machine."""
     return {
-        "EngineLauncher": {"engine_args": [OUTPUT, f"--IPEngine.timeout={seconds}"]},
+        "EngineLauncher": {"engine_args": [OUTPUT, f"--IPEngine.timeout={START_SECONDS}"]},
         "ControllerLauncher": {
-            "controller_args": [f"--IPController.registration_timeout={math.ceil(seconds)}"],
-            "connection_info_timeout": seconds,
+            "controller_args": [f"--IPController.registration_timeout={math.ceil(START_SECONDS)}"],
+            "connection_info_timeout": START_SECONDS,
         },
     }
 

@@ -8,8 +8,8 @@ ends with this process. Linux only.
 
 is the server. Each forked process runs its program as `python program.py` does: with the environment, working folder
 and streams of the `rank_process` that asks for it, which gets its exit status. A program is declined, and then runs in
-an interpreter of its own, when a variable differs that Python or a library reads as it starts. The first connection is
-the owner's: when it closes, the server ends, and its programs with it.
+an interpreter of its own, when a variable differs that Python or a library reads as it starts, or when it may use
+other processors. The first connection is the owner's: when it closes, the server ends, and its programs with it.
 
 The forkserver of `multiprocessing` preloads modules too, but its processes belong to the one process that
 has started it, by a pickled function: ranks are started by mpirun and horovodrun, which do not know it, and their
@@ -181,7 +181,7 @@ class _Server:
         _, streams, _, _ = socket.recv_fds(connection, 1, 3)
         with connection.makefile("rb") as lines:
             request = {**json.loads(lines.readline() or "{}"), "streams": streams}
-        # Where a variable differs that was read already, the answer is none: the program runs without the server.
+        # Where what was read already differs, variables or processors, the program runs without the server.
         if self._fits(request):
             if (pid := os.fork()) == 0:
                 self._leave()
@@ -241,7 +241,7 @@ def become(request: Request, set_by_imports: Mapping[str, str]) -> None:
 
 
 def run(arguments: list[str]) -> NoReturn:
-    """Run `program.py …` or `-m module …` as this process's program, and end the process with its exit status."""
+    """Run `program.py …` or, under mpirun, `-m mpi4py program.py …` as this process's program; end as it does."""
     try:
         if arguments[0] == "-m":
             sys.argv = arguments[1:]

@@ -65,7 +65,7 @@ class Job:
     the commands' own, or, where one command starts the ranks, those that report over the socket.
     decisive: the commands whose ends are the end of the job; others are ended then.
     addresses: the address of each rank that opens one; empty when a command starts the ranks.
-    ranks_may_fail: the starting command deals with failing ranks by itself (Horovod Elastic).
+    ranks_may_fail: the job goes on without a rank that fails; only decisive commands count (Horovod Elastic, may_lose).
     seconds, start_seconds: the limits for the whole job, and for every rank to connect.
     """
 

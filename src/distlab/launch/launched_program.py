@@ -35,8 +35,8 @@ class Settings(TypedDict, total=False):
     prepared: fork the processes of a program that imports TensorFlow from an interpreter that has imported it already,
     on Linux (True); False gives each an interpreter of its own, as a shell does.
     module: the program is the name of a module, such as "package.train", and runs as `python -m` runs it (False).
-    python: the interpreter of another environment that runs the program, and the torchrun of that environment (this
-    one's).
+    python: the interpreter of another environment that runs the program; torchrun or its like is looked for beside it
+    first (this one's).
     """
 
     seconds: float

@@ -63,7 +63,7 @@ class Reports:
         self._closed = threading.Event()
 
     def follow(self, name: str, process: subprocess.Popen[str]) -> None:
-        """Report a process of this one, its standard output being a text pipe."""
+        """Report what a child process prints, and its end; its standard output must be a text pipe."""
         assert process.stdout
         self._start(self._read, name, process.stdout)
         # Apart from reading: a process that the program left behind may hold the pipe open.

@@ -1,9 +1,8 @@
-"""The ways to start N processes of one program: TF_CONFIG, mpirun, horovodrun, torchrun, or one.
+"""The ways to start N processes of one program: TF_CONFIG, mpirun, horovodrun, torchrun, MXNet's roles, or one.
 
-All raise WorkerFailed, WorkerMissing or DeadlinePassed, which are LaunchErrors; in no case is a process left.
+All raise LaunchError, once processes run WorkerFailed, WorkerMissing or DeadlinePassed; in no case is one left.
 """
 
-import importlib.util
 import os
 from collections.abc import Sequence
 from pathlib import Path
@@ -75,11 +74,11 @@ def mpirun(
     **settings: Unpack[Settings],
 ) -> LaunchedRun:
     """Run a program as ranks of MPI; `options` go to mpirun. Names of the processes: "rank 0" and so on."""
-    as_root = ["--allow-run-as-root"] if hasattr(os, "geteuid") and os.geteuid() == 0 else []
+    as_root = ["--allow-run-as-root"] if os.geteuid() == 0 else []
     # With more ranks than cores those that wait must not spin.
     polite = ["--oversubscribe", "--bind-to", "none", "--mca", "mpi_yield_when_idle", "1"]
     # A rank that fails would wait for the others in MPI's finalisation, and they for it: mpi4py aborts the job.
-    abort_on_failure = ["-m", "mpi4py"] if importlib.util.find_spec("mpi4py") else []
+    abort_on_failure = ["-m", "mpi4py"]
     launched = LaunchedProgram(program, arguments, abort_on_failure, **settings)
     return _run_ranks(launched, ranks, "mpirun", [*as_root, *polite, "-np", str(ranks), *options])
 

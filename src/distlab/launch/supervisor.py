@@ -130,11 +130,11 @@ class Supervisor:
                     self._show(f"[{name}] {text}")
             case RankStarted(name, pid):
                 self._pids[name] = pid
-                self._ended.pop(name, None)
+                self._ended.pop(name, None)  # Horovod Elastic may start a rank again under its number
             case Ended(name, status):
                 self._ended[name] = status
-                is_rank_of_another = self._job.ranks_may_fail and name not in self._job.decisive
-                if status != 0 and not is_rank_of_another:
+                may_fail = self._job.ranks_may_fail and name not in self._job.decisive
+                if status != 0 and not may_fail:
                     self._failed.append(event)
 
     def _take_rest(self) -> None:
@@ -172,8 +172,8 @@ class Supervisor:
         later = ", ".join(f"{other.name} (exit code {other.status})" for other in others)
         headline = f"{first.name} {end}, exit code {status}; the job was ended."
         headline += f" After it ended: {later}." if later else ""
-        # A program may find a port of its own taken, after it has connected: that does not start the job again. The
-        # job's own processes have ended.
+        # A port that the program itself opens after it has connected does not start the job again. The job's own
+        # processes have ended: whoever listens now at one of its addresses is another program.
         said = "\n".join(run.output[failed.name] for failed in self._failed)
         others_listen = bool(self._unconnected) or any(map(is_open, self._job.addresses.values()))
         is_port_taken = others_listen and any(sign in said for sign in _PORT_TAKEN)
