@@ -384,7 +384,8 @@ def of_sums(case: Case, run: Attempt) -> str:
         )
     if not text and case.size > 1 and all(ranks_in(shares) == [0] for rank, _, shares in run.elements() if rank == 0):
         return "What rank 0 returns holds only its own share. Do you return the array that you have added to?"
-    return text or of_lack(run)
+    asked = " Which chunk is finished on this rank, and which do you return?"
+    return text or of_lack(run) + asked * (case.collective.kind == "reduce_scatter")
 
 
 def of_waste(run: Attempt) -> str:

@@ -154,7 +154,7 @@ for name, save, writing in (("waiting for the file", 30, 0), ("in the background
     lost = save / interval + (interval / 2 + writing + restart) / between_faults
     print(f"{name}: best every {interval / 60:.1f} min, {lost:.1%} lost")
 
-# %% [markdown] tags=["slide-takeaway"]
+# %% [markdown]
 # $C$ is now only the snapshot. Where it is a tenth of the save, as computed above, the best interval and the time lost
 # to saves and repeated steps shrink by $\sqrt{10}$, and restarts cost most: keep the environment ready, and a spare
 # machine.

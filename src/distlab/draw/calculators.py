@@ -29,7 +29,7 @@ STYLE = """
 .distlab-calculator .controls {
   display: grid; grid-template-columns: repeat(auto-fit, minmax(8.7rem, 1fr)); gap: .4rem 1.2rem;
 }
-.distlab-calculator .controls label { display: flex; justify-content: space-between; white-space: nowrap; }
+.distlab-calculator .controls label { display: flex; justify-content: space-between; gap: .4rem; white-space: nowrap; }
 .distlab-calculator :is(input, select) { width: 100%; height: 1.8rem; margin: 0; font: inherit; }
 .distlab-calculator svg { display: block; max-width: 100%; margin-top: .75rem; background: white; }
 .distlab-calculator text { font-family: sans-serif; }

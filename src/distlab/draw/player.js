@@ -48,7 +48,10 @@
       };
       this.back = button("Step back", () => this.stopAnd(() => this.show(this.step - 1)));
       this.play = button("Play", () => (this.isPlaying ? this.stopAnd(() => this.show(this.step)) : this.start()));
-      this.on = button("Step on", () => this.stopAnd(() => this.move()));
+      this.on = button("Step on", () => {
+        const step = this.step + (this.moving ? 1 : 0); // pressed on the way, it ends the step that has begun
+        this.stopAnd(() => { this.show(step); this.move(); });
+      });
       this.slider = element("input", { type: "range", min: 0, step: 1 });
       this.slider.setAttribute("aria-label", "Step");
       this.slider.addEventListener("input", () => this.stopAnd(() => this.show(Number(this.slider.value))));
@@ -176,7 +179,9 @@
         this.say(this.step + 1);
         await this.travel(moving);
       }
-      if (this.moving === moving) this.show(this.step + 1);
+      if (this.moving !== moving) return;
+      this.moving = null;
+      this.show(this.step + 1);
     }
 
     travel(moving) {

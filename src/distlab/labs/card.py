@@ -16,7 +16,7 @@ def card(name: str, verdict: Verdict, points: float, next_name: str | None) -> s
     colour, sign = _COLOURS[verdict.state], SIGNS[verdict.state]
     reached = f"{points * verdict.share:g} of {points:g} {'point' if points == 1 else 'points'}"
     style = f"border-left: 5px solid {colour}; background: {colour}14; padding: .6em 1em; max-width: 44em"
-    head = f'<p style="margin: 0"><strong style="color: {colour}">{sign}</strong>'
+    head = f'<p style="margin: 0"><strong>{sign}</strong>'
     head += f" <strong>{html.escape(name)}</strong>, {reached}</p>"
     below = ""
     if verdict.is_right:

@@ -103,7 +103,8 @@
         card.hidden = false;
         const box = link.getClientRects()[0], widest = document.documentElement.clientWidth - card.offsetWidth - 8;
         card.style.left = `${window.scrollX + Math.max(8, Math.min(box.left, widest))}px`;
-        card.style.top = `${window.scrollY + box.bottom}px`;
+        const fits = box.bottom + card.offsetHeight <= document.documentElement.clientHeight;
+        card.style.top = `${window.scrollY + (fits ? box.bottom : box.top - card.offsetHeight)}px`;
       };
       link.addEventListener("pointerenter", show);
       link.addEventListener("focus", show);
