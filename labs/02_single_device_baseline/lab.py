@@ -78,7 +78,10 @@ def repeats(dataset: tf.data.Dataset) -> dict[str, bool]:
         images, numbers = zip(*dataset.as_numpy_iterator(), strict=True)
         epochs.append((np.concatenate(images), np.concatenate(numbers)))
     (images, numbers), (images_again, numbers_again) = epochs
-    by_number, by_number_again = images[np.argsort(numbers)], images_again[np.argsort(numbers_again)]
+    by_number, by_number_again = (
+        images[np.argsort(numbers)],
+        images_again[np.argsort(numbers_again)],
+    )
     answer["order"] = np.array_equal(numbers, numbers_again)
     answer["augmentation"] = np.array_equal(by_number, by_number_again)
     ### END SOLUTION
@@ -112,10 +115,11 @@ def newly_noisy(number, seed):
 
 
 seeds = tf.data.Dataset.random(seed=1, rerandomize_each_iteration=True).batch(2)
+both = tf.data.Dataset.zip
 pipelines = {
-    "new seeds": tf.data.Dataset.zip(stored.cache().shuffle(60), seeds).map(newly_noisy).batch(8),
+    "new seeds": both(stored.cache().shuffle(60), seeds).map(newly_noisy).batch(8),
     "noise, cache": stored.map(noisy).cache().shuffle(60).batch(8),
-    "shuffle, cache": tf.data.Dataset.zip(stored.shuffle(60).cache(), seeds).map(newly_noisy).batch(8),
+    "shuffle, cache": both(stored.shuffle(60).cache(), seeds).map(newly_noisy).batch(8),
     "cache, noise": stored.cache().map(noisy).shuffle(60).batch(8),
 }
 

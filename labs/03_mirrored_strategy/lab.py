@@ -81,7 +81,7 @@ lab.points("numbers")
 
 # %%
 class WarmUp(tf.keras.callbacks.Callback):
-    """Step 1 has the learning rate `rate / steps`, step 2 twice that; from step `steps` on it is `rate`."""
+    """The rate: `rate / steps` in step 1, twice that in step 2, `rate` from `steps` on."""
 
     def __init__(self, rate, steps):
         super().__init__()
@@ -173,10 +173,18 @@ example = {
     "images_per_replica": 4,  # what each replica should get in a step
     "replicas": 2,
     "copies": {"dense/kernel": 2, "dense/bias": 2, "SGD/iterations": 2},  # of each variable
-    "parts": [[4, 4], [2, 1]],  # the images that each replica got, step by step, in the first epoch
+    "parts": [
+        [4, 4],
+        [2, 1],
+    ],  # the images that each replica got, step by step, in the first epoch
     "before": np.array([0.5, -0.2]),  # two of the weights, before the first step
-    "after": [np.array([0.4, -0.1]), np.array([0.4, -0.1])],  # after the first step, on each replica
-    "serial": np.array([0.4000001, -0.1]),  # after that step on one device, with the batch that was intended
+    "after": [
+        np.array([0.4, -0.1]),
+        np.array([0.4, -0.1]),
+    ],  # after the first step, on each replica
+    "serial": np.array(
+        [0.4000001, -0.1],
+    ),  # after that step on one device, with the batch that was intended
 }
 
 # %% [markdown]

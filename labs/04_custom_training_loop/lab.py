@@ -156,7 +156,9 @@ def network():
     """A network whose first layer has a penalty."""
     penalty = tf.keras.regularizers.L2(0.05)
     hidden = tf.keras.layers.Dense(128, activation="relu", kernel_regularizer=penalty)
-    return tf.keras.Sequential([tf.keras.layers.Flatten(input_shape=(28, 28)), hidden, tf.keras.layers.Dense(10)])
+    return tf.keras.Sequential(
+        [tf.keras.layers.Flatten(input_shape=(28, 28)), hidden, tf.keras.layers.Dense(10)],
+    )
 
 
 def serial(images, labels, first_weights, batch_size):
@@ -165,7 +167,9 @@ def serial(images, labels, first_weights, batch_size):
     model.set_weights(first_weights)
     optimizer = tf.keras.optimizers.SGD(0.1, momentum=0.9)
     losses = []
-    for batch_images, batch_labels in tf.data.Dataset.from_tensor_slices((images, labels)).batch(batch_size):
+    for batch_images, batch_labels in tf.data.Dataset.from_tensor_slices(
+        (images, labels),
+    ).batch(batch_size):
         with tf.GradientTape() as tape:
             logits = model(batch_images, training=True)
             per_image = tf.nn.sparse_softmax_cross_entropy_with_logits(batch_labels, logits)

@@ -225,11 +225,15 @@ print(lab.target("housekeeping"))
 def housekeeping(checkpoints: list[dict], keep: int) -> dict:
     """What to resume from, and what to delete."""
     ### BEGIN SOLUTION
-    whole = sorted(files["number"] for files in checkpoints if files["index"] and all(files["data"]))
+    complete = [files for files in checkpoints if files["index"] and all(files["data"])]
+    whole = sorted(files["number"] for files in complete)
     if not whole:
         return {"resume": None, "delete": []}
     older = [files["number"] for files in checkpoints if files["number"] < whole[-1]]
-    return {"resume": whole[-1], "delete": [number for number in older if number not in whole[-keep:]]}
+    return {
+        "resume": whole[-1],
+        "delete": [number for number in older if number not in whole[-keep:]],
+    }
     ### END SOLUTION
 
 

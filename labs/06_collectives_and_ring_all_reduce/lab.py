@@ -188,7 +188,7 @@ print(lab.target("halving_doubling_all_reduce", sizes=(2, 4, 8, 16, 64, 6, 12), 
 async def halving_doubling_all_reduce(rank: Rank, array: np.ndarray) -> np.ndarray:
     """The sum of all ranks' arrays, on every rank, in 2 lg p steps for p = 2^k ranks."""
     ### BEGIN SOLUTION
-    members = 1 << (rank.size.bit_length() - 1)  # the largest power of two that is not above the number of ranks
+    members = 1 << (rank.size.bit_length() - 1)  # the largest power of two up to rank.size
     if rank.index >= members:  # a guest
         await rank.send(rank.index - members, array)
         return await rank.receive(rank.index - members)

@@ -195,7 +195,12 @@ lab.points("diagnosis")
 
 
 # %% nbgrader={"grade": false, "grade_id": "samples_seen", "locked": false, "schema_version": 3, "solution": true, "task": false}
-def samples_seen(policy: str, images_per_file: list[int], workers: int, batch: int) -> list[int] | None:
+def samples_seen(
+    policy: str,
+    images_per_file: list[int],
+    workers: int,
+    batch: int,
+) -> list[int] | None:
     """How many images each worker gets; None where TensorFlow refuses."""
     ### BEGIN SOLUTION
     total = sum(images_per_file)
@@ -210,7 +215,7 @@ def samples_seen(policy: str, images_per_file: list[int], workers: int, batch: i
                 kept[worker] += min(part, left)
                 left -= min(part, left)
         return kept
-    if len(images_per_file) < workers:  # under FILE, and AUTO, which is FILE where files are read
+    if len(images_per_file) < workers:  # FILE, or AUTO, which is FILE where files are read
         return None
     return [sum(images_per_file[worker::workers]) for worker in range(workers)]
     ### END SOLUTION

@@ -168,7 +168,13 @@ print(lab.target("choose"))
 
 
 # %% nbgrader={"grade": false, "grade_id": "choose", "locked": false, "schema_version": 3, "solution": true, "task": false}
-def choose(seconds: np.ndarray, all_reduce: float, server: float, backups: int, allowed: float) -> dict:
+def choose(
+    seconds: np.ndarray,
+    all_reduce: float,
+    server: float,
+    backups: int,
+    allowed: float,
+) -> dict:
     """Gradients per second in three ways, and the best way that is allowed."""
     rates, choice = dict.fromkeys(("synchronous", "backup workers", "asynchronous")), None
     ### BEGIN SOLUTION
@@ -180,7 +186,10 @@ def choose(seconds: np.ndarray, all_reduce: float, server: float, backups: int, 
         "backup workers": needed * steps / np.sum(ends[:, needed - 1] + all_reduce),
         "asynchronous": min(np.sum(steps / seconds.sum(axis=0)), 1 / server),
     }
-    times_dropped = np.bincount(np.argsort(seconds, axis=1)[:, needed:].ravel(), minlength=workers)
+    times_dropped = np.bincount(
+        np.argsort(seconds, axis=1)[:, needed:].ravel(),
+        minlength=workers,
+    )
     allowed_ways = ["synchronous"]
     if times_dropped.max() <= steps / 2:
         allowed_ways.append("backup workers")
@@ -222,7 +231,8 @@ def next_shares(shares: list[int], seconds: list[float]) -> list[int]:
     seconds_per_image = np.array(seconds) / np.array(shares)
     following = np.ones(len(shares), int)
     while following.sum() < sum(shares):
-        following[np.argmin((following + 1) * seconds_per_image)] += 1  # the worker that finishes one more image first
+        first = np.argmin((following + 1) * seconds_per_image)  # to finish one more image
+        following[first] += 1
     return following.tolist()
     ### END SOLUTION
 

@@ -49,7 +49,13 @@ print(lab.target("plan"))
 
 # %% nbgrader={"grade": false, "grade_id": "plan", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def plan(
-    images: int, hosts: int, ranks_per_host: int, known_batch: int, known_rate: float, fits: int, worthwhile: int
+    images: int,
+    hosts: int,
+    ranks_per_host: int,
+    known_batch: int,
+    known_rate: float,
+    fits: int,
+    worthwhile: int,
 ) -> dict[str, int | float]:
     """The four numbers by name."""
     per_replica_batch = global_batch = steps_per_epoch = learning_rate = None
@@ -93,7 +99,13 @@ print(lab.target("warm_up"))
 
 
 # %% nbgrader={"grade": false, "grade_id": "warm_up", "locked": false, "schema_version": 3, "solution": true, "task": false}
-def warm_up(step: int, steps_per_epoch: int, warm_up_epochs: int, first_rate: float, full_rate: float) -> float:
+def warm_up(
+    step: int,
+    steps_per_epoch: int,
+    warm_up_epochs: int,
+    first_rate: float,
+    full_rate: float,
+) -> float:
     """The learning rate of a step."""
     ### BEGIN SOLUTION
     steps = warm_up_epochs * steps_per_epoch

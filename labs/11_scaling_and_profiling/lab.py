@@ -49,7 +49,13 @@ print(lab.target("audit"))
 
 
 # %% nbgrader={"grade": false, "grade_id": "audit", "locked": false, "schema_version": 3, "solution": true, "task": false}
-def audit(images: int, batch: int, gpus: int, seconds: float, seconds_on_one: float) -> dict[str, float | None]:
+def audit(
+    images: int,
+    batch: int,
+    gpus: int,
+    seconds: float,
+    seconds_on_one: float,
+) -> dict[str, float | None]:
     """The four numbers by name."""
     steps = processed = images_per_second = efficiency = None
     ### BEGIN SOLUTION
@@ -60,7 +66,12 @@ def audit(images: int, batch: int, gpus: int, seconds: float, seconds_on_one: fl
         one_gpu = images // batch * batch / seconds_on_one
         efficiency = images_per_second / (gpus * one_gpu)
     ### END SOLUTION
-    return {"steps": steps, "images": processed, "images per second": images_per_second, "efficiency": efficiency}
+    return {
+        "steps": steps,
+        "images": processed,
+        "images per second": images_per_second,
+        "efficiency": efficiency,
+    }
 
 
 # %% nbgrader={"grade": true, "grade_id": "check_audit", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
@@ -161,7 +172,8 @@ def alpha_beta(ranks: int, sizes: np.ndarray, seconds: np.ndarray) -> tuple[floa
     """Seconds per message, and seconds per byte."""
     ### BEGIN SOLUTION
     steps = 2 * (ranks - 1)
-    columns = np.stack([np.full(len(sizes), float(steps)), steps / ranks * sizes], axis=1) / seconds[:, None]
+    messages = np.full(len(sizes), float(steps))
+    columns = np.stack([messages, steps / ranks * sizes], axis=1) / seconds[:, None]
     scale = columns.max(axis=0)  # the two unknowns differ by powers of ten
     found, *_ = np.linalg.lstsq(columns / scale, np.ones(len(sizes)))
     latency, seconds_per_byte = found / scale

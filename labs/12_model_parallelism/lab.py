@@ -124,8 +124,14 @@ print(lab.target("plan"))
 
 
 # %% nbgrader={"grade": false, "grade_id": "plan", "locked": false, "schema_version": 3, "solution": true, "task": false}
-def plan(stages: int, batch: int, fits: int, fixed: float, each: float) -> dict[str, float | None]:
-    """The number of micro-batches, the seconds of the batch, and the bubble's share of them."""
+def plan(
+    stages: int,
+    batch: int,
+    fits: int,
+    fixed: float,
+    each: float,
+) -> dict[str, float | None]:
+    """The number of micro-batches, the batch's seconds, and the bubble's share of them."""
     micro_batches = seconds = bubble = None
     ### BEGIN SOLUTION
 
@@ -237,7 +243,10 @@ print(lab.target("two_layers"))
 
 
 # %% nbgrader={"grade": false, "grade_id": "two_layers", "locked": false, "schema_version": 3, "solution": true, "task": false}
-async def two_layers(rank: Rank, network: tuple[np.ndarray, ...]) -> tuple[np.ndarray, np.ndarray]:
+async def two_layers(
+    rank: Rank,
+    network: tuple[np.ndarray, ...],
+) -> tuple[np.ndarray, np.ndarray]:
     """The outputs, and the gradient of the loss with respect to the inputs, on every rank."""
     inputs, columns, first_bias, rows, second_bias, by_outputs = network
     ### BEGIN SOLUTION

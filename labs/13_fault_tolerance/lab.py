@@ -65,10 +65,11 @@ for letter in "DEF":
 
 # %%
 def events(log, name, **values):
-    """The events of this name, and with these values, up to "restored": what went wrong came before."""
+    """The events of this name and with these values up to "restored": faults came before."""
     names = [event["event"] for event in log]
     log = log[: names.index("restored") + 1] if "restored" in names else log
-    return [event for event in log if event["event"] == name and values.items() <= event.items()]
+    wanted = {"event": name, **values}
+    return [event for event in log if wanted.items() <= event.items()]
 
 
 # %%
@@ -100,25 +101,39 @@ def diagnose(log: list[dict]) -> dict:
     """What ails a job, which worker and which step are concerned."""
     ### BEGIN SOLUTION
     addresses = log[0]["addresses"]
-    exits, signals, saves, steps = (events(log, name) for name in ("exit", "signal", "saved", "step"))
+    names = ("exit", "signal", "saved", "step")
+    exits, signals, saves, steps = (events(log, name) for name in names)
     if not steps:
-        (worker,) = [
-            event["worker"] for event in events(log, "listens") if event["address"] != addresses[event["worker"]]
-        ]
+        listen = events(log, "listens")
+        (lost,) = [each for each in listen if each["address"] != addresses[each["worker"]]]
+        worker = lost["worker"]
         return {"illness": "a worker that never comes", "worker": worker, "step": 0}
     last_step = steps[-1]["step"]  # of every worker, since the job is synchronous
     if events(log, "size"):
-        return {"illness": "ranks come and go", "worker": exits[0]["worker"], "step": last_step}
+        return {
+            "illness": "ranks come and go",
+            "worker": exits[0]["worker"],
+            "step": last_step,
+        }
     for restored in events(log, "restored"):
         if restored["step"] != max(save["step"] for save in saves if save["sealed"]):
-            return {"illness": "a half-written checkpoint", "worker": 0, "step": saves[-1]["step"]}
+            return {
+                "illness": "a half-written checkpoint",
+                "worker": 0,
+                "step": saves[-1]["step"],
+            }
     if signals and signals[0]["second"] < exits[0]["second"]:
         return {"illness": "a notice", "worker": signals[0]["worker"], "step": last_step}
     if exits:
-        return {"illness": "a worker is killed", "worker": exits[0]["worker"], "step": last_step}
+        return {
+            "illness": "a worker is killed",
+            "worker": exits[0]["worker"],
+            "step": last_step,
+        }
     normal, last_fast = np.median([event["computing"] for event in steps]), []
     for worker in range(len(addresses)):
-        fast = [event["step"] for event in events(log, "step", worker=worker) if event["computing"] < 2 * normal]
+        own = events(log, "step", worker=worker)
+        fast = [event["step"] for event in own if event["computing"] < 2 * normal]
         last_fast.append(max(fast, default=0))
     worker = last_fast.index(min(last_fast))
     return {"illness": "a straggler", "worker": worker, "step": 1 + last_fast[worker]}
@@ -252,7 +267,13 @@ print(lab.target("elapsed"))
 
 
 # %% nbgrader={"grade": false, "grade_id": "elapsed", "locked": false, "schema_version": 3, "solution": true, "task": false}
-def elapsed(work: float, interval: float, save: float, restart: float, faults: list[float]) -> float:
+def elapsed(
+    work: float,
+    interval: float,
+    save: float,
+    restart: float,
+    faults: list[float],
+) -> float:
     """The seconds until the work is done."""
     ### BEGIN SOLUTION
     now = done = 0.0
@@ -301,10 +322,19 @@ print(lab.target("compare"))
 
 
 # %% nbgrader={"grade": false, "grade_id": "compare", "locked": false, "schema_version": 3, "solution": true, "task": false}
-def compare(intervals: list[float], work: float, save: float, restart: float, runs: list[list[float]]) -> dict:
+def compare(
+    intervals: list[float],
+    work: float,
+    save: float,
+    restart: float,
+    runs: list[list[float]],
+) -> dict:
     """The mean seconds with each interval, and the best interval."""
     ### BEGIN SOLUTION
-    means = [float(np.mean([elapsed(work, interval, save, restart, run) for run in runs])) for interval in intervals]
+    means = []
+    for interval in intervals:
+        seconds = [elapsed(work, interval, save, restart, run) for run in runs]
+        means.append(float(np.mean(seconds)))
     return {"means": means, "best": intervals[int(np.argmin(means))]}
     ### END SOLUTION
 

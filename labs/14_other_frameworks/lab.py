@@ -157,7 +157,14 @@ print(lab.target("samples"))
 
 
 # %% nbgrader={"grade": false, "grade_id": "samples", "locked": false, "schema_version": 3, "solution": true, "task": false}
-def samples(images: int, ranks: int, rank: int, epoch: int, seed: int, drop_last: bool) -> list[int]:
+def samples(
+    images: int,
+    ranks: int,
+    rank: int,
+    epoch: int,
+    seed: int,
+    drop_last: bool,
+) -> list[int]:
     """The numbers of the images that this rank sees in this epoch."""
     ### BEGIN SOLUTION
     order = np.random.default_rng(seed + epoch).permutation(images).tolist()
@@ -218,7 +225,9 @@ def diagnose(log: list[list[list[int]]], images: int) -> str:
     if len(log[0][0]) == images:
         return "no sampler"
     seen = [image for epochs in log for image in epochs[0]]
-    if len(set(seen)) < images and len(set(seen)) < len(seen):  # a sampler repeats or drops, never both
+    if len(set(seen)) < images and len(set(seen)) < len(
+        seen,
+    ):  # a sampler repeats or drops, never both
         return "a seed per rank"
     first, second, third = log[0][:3]  # rank 0 never sees an image twice
     if first == second == third:

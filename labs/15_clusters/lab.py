@@ -127,7 +127,8 @@ array = """\
 
 set -e
 nodes=$SLURM_ARRAY_TASK_ID
-srun --nodes=$nodes --ntasks=$nodes --kill-on-bad-exit=1 python train.py --result scaling/$nodes.json
+srun --nodes=$nodes --ntasks=$nodes --kill-on-bad-exit=1 \\
+    python train.py --result scaling/$nodes.json
 """
 ### END SOLUTION
 
@@ -307,11 +308,12 @@ def read_table(runs: list[dict]) -> dict:
     ### BEGIN SOLUTION
 
     def was_alone(run):
-        together = [peer for peer in runs if peer["start"] < run["end"] and peer["end"] > run["start"]]
-        return len(together) == 1  # itself
+        begun = [peer for peer in runs if peer["start"] < run["end"]]
+        return len([peer for peer in begun if peer["end"] > run["start"]]) == 1  # itself
 
-    trusted = [number for number, run in enumerate(runs) if run["state"] == "COMPLETED" and was_alone(run)]
-    rates = {runs[number]["nodes"]: runs[number]["batch"] / runs[number]["step"] for number in trusted}
+    completed = [number for number, run in enumerate(runs) if run["state"] == "COMPLETED"]
+    trusted = [number for number in completed if was_alone(runs[number])]
+    rates = {runs[at]["nodes"]: runs[at]["batch"] / runs[at]["step"] for at in trusted}
     sizes = sorted(rates)
     speedup = [nodes * rates[nodes] / rates[1] for nodes in sizes]
     efficiency = [rates[nodes] / rates[1] for nodes in sizes]

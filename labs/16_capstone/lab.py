@@ -39,7 +39,10 @@ import tensorflow as tf
 tf.get_logger().setLevel("ERROR")
 lab = labs.open("16")
 hvd = lab.given.hvd
-loss_of_each = tf.keras.losses.SparseCategoricalCrossentropy(from_logits=True, reduction="none")
+loss_of_each = tf.keras.losses.SparseCategoricalCrossentropy(
+    from_logits=True,
+    reduction="none",
+)
 
 # %% [markdown]
 # ## The program
@@ -109,7 +112,9 @@ def train(options: argparse.Namespace) -> tuple[tf.train.Checkpoint, list[dict]]
         for words, labels, count in batches(options, epoch):
             start = time.perf_counter()
             loss = float(step(state, words, labels, count))
-            steps.append({"texts": int(count), "loss": loss, "seconds": time.perf_counter() - start})
+            steps.append(
+                {"texts": int(count), "loss": loss, "seconds": time.perf_counter() - start},
+            )
         state.epochs_done.assign_add(1)
         if options.folder and hvd.rank() == 0:
             state.save(str(options.folder / "checkpoint"))
@@ -120,7 +125,9 @@ def batches(options, epoch):
     """This rank's part of each global batch, and how many texts the whole of it has."""
     words, labels = data.topics.texts(options.texts, options.seed)
     order = np.random.default_rng([options.seed, epoch]).permutation(options.texts)
-    whole = tf.data.Dataset.from_tensor_slices((words[order], labels[order])).batch(options.batch)
+    whole = tf.data.Dataset.from_tensor_slices((words[order], labels[order])).batch(
+        options.batch,
+    )
     own = slice(hvd.rank(), None, hvd.size())
     return whole.map(lambda words, labels: (words[own], labels[own], tf.size(labels)))
 
@@ -130,22 +137,33 @@ def begin(options):
     model = models.text_classifier(options.units)
     optimizer = tf.keras.optimizers.SGD(options.rate, momentum=0.9)
     optimizer.build(model.trainable_variables)
-    state = tf.train.Checkpoint(model=model, optimizer=optimizer, epochs_done=tf.Variable(0, dtype=tf.int64))
+    state = tf.train.Checkpoint(
+        model=model,
+        optimizer=optimizer,
+        epochs_done=tf.Variable(0, dtype=tf.int64),
+    )
     if options.resume and hvd.rank() == 0:
-        state.restore(tf.train.latest_checkpoint(options.folder)).assert_existing_objects_matched()
-    hvd.broadcast_variables([*model.variables, *optimizer.variables, state.epochs_done], root_rank=0)
+        state.restore(
+            tf.train.latest_checkpoint(options.folder),
+        ).assert_existing_objects_matched()
+    hvd.broadcast_variables(
+        [*model.variables, *optimizer.variables, state.epochs_done],
+        root_rank=0,
+    )
     return state
 
 
 @tf.function(reduce_retracing=True)
 def step(state, words, labels, count):
-    """Change the weights once; the loss of all ranks before. A rank may have no text, so sums are divided."""
+    """Change the weights once; the loss before. A rank may have no text: sums are divided."""
     with tf.GradientTape() as tape:
         losses = loss_of_each(labels, state.model(words, training=True))
         loss = tf.reduce_sum(losses) / tf.cast(count, tf.float32)
     tape = hvd.DistributedGradientTape(tape, op=hvd.Sum)
     gradients = tape.gradient(loss, state.model.trainable_variables)
-    state.optimizer.apply_gradients(zip(gradients, state.model.trainable_variables, strict=True))
+    state.optimizer.apply_gradients(
+        zip(gradients, state.model.trainable_variables, strict=True),
+    )
     return hvd.allreduce(loss, op=hvd.Sum)
     ### END SOLUTION
 
@@ -186,7 +204,10 @@ print(lab.target("throughput"))
 
 
 # %% nbgrader={"grade": false, "grade_id": "throughput", "locked": false, "schema_version": 3, "solution": true, "task": false}
-def throughput(measured: dict[int, list[tuple[int, float]]], warm_up: int) -> dict[int, dict[str, float]]:
+def throughput(
+    measured: dict[int, list[tuple[int, float]]],
+    warm_up: int,
+) -> dict[int, dict[str, float]]:
     """Texts per second, speed-up and efficiency, by the number of ranks."""
     ### BEGIN SOLUTION
     rates = {
@@ -194,7 +215,11 @@ def throughput(measured: dict[int, list[tuple[int, float]]], warm_up: int) -> di
         for ranks, steps in measured.items()
     }
     return {
-        ranks: {"texts/s": rate, "speed-up": rate / rates[1], "efficiency": rate / rates[1] / ranks}
+        ranks: {
+            "texts/s": rate,
+            "speed-up": rate / rates[1],
+            "efficiency": rate / rates[1] / ranks,
+        }
         for ranks, rate in rates.items()
     }
     ### END SOLUTION
@@ -278,7 +303,7 @@ def predict(
     seconds_per_byte: float,
     at_least: float,
 ) -> dict[str, float]:
-    """A step on that many ranks, its throughput and efficiency, and how many ranks are worth it."""
+    """A step on that many ranks, its throughput, efficiency, and how many are worth it."""
     ### BEGIN SOLUTION
 
     def step(count):
@@ -373,24 +398,30 @@ report = {
 }
 ### BEGIN SOLUTION
 report = {
-    "equality": """All runs began with one checkpoint. On 1, 2 and 4 ranks no weight differed from the serial one by
-    more than a millionth after 3 epochs. Sums of 32-bit numbers in another order differ in the last digit or so, and a
-    fault such as a mean of means gave a thousand times more.""",
-    "throughput": """In the example of exercise 2, one rank does 1,000 texts/s and four ranks 2,500: a speed-up of 2.5
-    and an efficiency of 62 %. I left the first step out, in which the graph is traced, and took the median, since one step
-    in five was disturbed. Four steps are few; I would measure 50.""",
-    "profile": """In the example timeline 70 % of a step is computing, 15 % is exposed all-reduce and 10 % is input. The
-    rest is gaps. The all-reduce takes longer than that, but it begins while the rank still computes, and only what
-    follows the last computing costs time. So computing is the bottleneck here.""",
-    "prediction": """With α = 20 µs and β = 1 ns per byte, 64 ranks need 14 ms for a step of 1,000 texts, most of it for
-    the ring, and the efficiency is below a quarter. The weakest assumption is that one α and one β hold within a node and
-    between nodes: 64 ranks are on several.""",
-    "job": """I ask for 4 nodes with 16 tasks each, as the nodes have 64 cores, 4 cores for each task, and a limit of
-    90 minutes, half more than the run should take. A checkpoint is written after each epoch, so a job that is stopped
-    loses one epoch at most, and goes on with --resume.""",
-    "limits": """I tested at most 4 ranks on one machine with 2 cores, so nothing here shows what a network does. The
-    texts are made up, and the model is so small that the exchange costs as much as the computing. Next I would measure
-    α and β on the cluster, then 8 ranks on 2 nodes.""",
+    "equality": """All runs began with one checkpoint. On 1, 2 and 4 ranks no weight
+    differed from the serial one by more than a millionth after 3 epochs. Sums of 32-bit
+    numbers in another order differ in the last digit or so, and a fault such as a mean of
+    means gave a thousand times more.""",
+    "throughput": """In the example of exercise 2, one rank does 1,000 texts/s and four
+    ranks 2,500: a speed-up of 2.5 and an efficiency of 62 %. I left the first step out,
+    in which the graph is traced, and took the median, since one step in five was
+    disturbed. Four steps are few; I would measure 50.""",
+    "profile": """In the example timeline 70 % of a step is computing, 15 % is exposed
+    all-reduce and 10 % is input. The rest is gaps. The all-reduce takes longer than that,
+    but it begins while the rank still computes, and only what follows the last computing
+    costs time. So computing is the bottleneck here.""",
+    "prediction": """With α = 20 µs and β = 1 ns per byte, 64 ranks need 14 ms for a step
+    of 1,000 texts, most of it for the ring, and the efficiency is below a quarter. The
+    weakest assumption is that one α and one β hold within a node and between nodes: 64
+    ranks are on several.""",
+    "job": """I ask for 4 nodes with 16 tasks each, as the nodes have 64 cores, 4 cores
+    for each task, and a limit of 90 minutes, half more than the run should take. A
+    checkpoint is written after each epoch, so a job that is stopped loses one epoch at
+    most, and goes on with --resume.""",
+    "limits": """I tested at most 4 ranks on one machine with 2 cores, so nothing here
+    shows what a network does. The texts are made up, and the model is so small that the
+    exchange costs as much as the computing. Next I would measure α and β on the cluster,
+    then 8 ranks on 2 nodes.""",
 }
 ### END SOLUTION
 

@@ -50,7 +50,9 @@ def test_the_solution_is_that_of_the_source_and_was_executed(source: Path) -> No
     assert [(cell.cell_type, cell.source) for cell in made.cells] == [
         (cell.cell_type, cell.source) for cell in expected.cells
     ], "run `make labs`"
-    assert all(cell.execution_count for cell in made.cells if cell.cell_type == "code")
+    code = [cell for cell in made.cells if cell.cell_type == "code"]
+    assert all(cell.execution_count for cell in code)
+    assert [line for cell in code for line in cell.source.split("\n") if len(line) > 95] == []
     assert all(text.startswith(f"{name}: ✔ right") for name, text in printed(made).items()), printed(made)
 
 
