@@ -220,9 +220,7 @@ def step(state, images, labels):
         loss = mean_loss(labels, state.model(images, training=True))
     tape = hvd.DistributedGradientTape(tape)
     gradients = tape.gradient(loss, state.model.trainable_variables)
-    state.optimizer.apply_gradients(
-        zip(gradients, state.model.trainable_variables, strict=True),
-    )
+    state.optimizer.apply_gradients(zip(gradients, state.model.trainable_variables, strict=True))
     return loss
     ### END SOLUTION
 
@@ -231,13 +229,8 @@ def begin(options, state):
     """The same state on all ranks: with options.resume, the newest of options.folder."""
     ### BEGIN SOLUTION
     if options.resume and hvd.rank() == 0:
-        state.restore(
-            tf.train.latest_checkpoint(options.folder),
-        ).assert_existing_objects_matched()
-    hvd.broadcast_variables(
-        [*state.model.variables, *state.optimizer.variables, state.epochs_done],
-        root_rank=0,
-    )
+        state.restore(tf.train.latest_checkpoint(options.folder)).assert_existing_objects_matched()
+    hvd.broadcast_variables([*state.model.variables, *state.optimizer.variables, state.epochs_done], root_rank=0)
     ### END SOLUTION
 
 

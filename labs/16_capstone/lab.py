@@ -112,9 +112,7 @@ def train(options: argparse.Namespace) -> tuple[tf.train.Checkpoint, list[dict]]
         for words, labels, count in batches(options, epoch):
             start = time.perf_counter()
             loss = float(step(state, words, labels, count))
-            steps.append(
-                {"texts": int(count), "loss": loss, "seconds": time.perf_counter() - start},
-            )
+            steps.append({"texts": int(count), "loss": loss, "seconds": time.perf_counter() - start})
         state.epochs_done.assign_add(1)
         if options.folder and hvd.rank() == 0:
             state.save(str(options.folder / "checkpoint"))
@@ -125,9 +123,7 @@ def batches(options, epoch):
     """This rank's part of each global batch, and how many texts the whole of it has."""
     words, labels = data.topics.texts(options.texts, options.seed)
     order = np.random.default_rng([options.seed, epoch]).permutation(options.texts)
-    whole = tf.data.Dataset.from_tensor_slices((words[order], labels[order])).batch(
-        options.batch,
-    )
+    whole = tf.data.Dataset.from_tensor_slices((words[order], labels[order])).batch(options.batch)
     own = slice(hvd.rank(), None, hvd.size())
     return whole.map(lambda words, labels: (words[own], labels[own], tf.size(labels)))
 
@@ -137,19 +133,10 @@ def begin(options):
     model = models.text_classifier(options.units)
     optimizer = tf.keras.optimizers.SGD(options.rate, momentum=0.9)
     optimizer.build(model.trainable_variables)
-    state = tf.train.Checkpoint(
-        model=model,
-        optimizer=optimizer,
-        epochs_done=tf.Variable(0, dtype=tf.int64),
-    )
+    state = tf.train.Checkpoint(model=model, optimizer=optimizer, epochs_done=tf.Variable(0, dtype=tf.int64))
     if options.resume and hvd.rank() == 0:
-        state.restore(
-            tf.train.latest_checkpoint(options.folder),
-        ).assert_existing_objects_matched()
-    hvd.broadcast_variables(
-        [*model.variables, *optimizer.variables, state.epochs_done],
-        root_rank=0,
-    )
+        state.restore(tf.train.latest_checkpoint(options.folder)).assert_existing_objects_matched()
+    hvd.broadcast_variables([*model.variables, *optimizer.variables, state.epochs_done], root_rank=0)
     return state
 
 
@@ -161,9 +148,7 @@ def step(state, words, labels, count):
         loss = tf.reduce_sum(losses) / tf.cast(count, tf.float32)
     tape = hvd.DistributedGradientTape(tape, op=hvd.Sum)
     gradients = tape.gradient(loss, state.model.trainable_variables)
-    state.optimizer.apply_gradients(
-        zip(gradients, state.model.trainable_variables, strict=True),
-    )
+    state.optimizer.apply_gradients(zip(gradients, state.model.trainable_variables, strict=True))
     return hvd.allreduce(loss, op=hvd.Sum)
     ### END SOLUTION
 

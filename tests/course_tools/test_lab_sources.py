@@ -39,6 +39,8 @@ def test_the_student_s_notebook_is_that_of_the_source(source: Path) -> None:
     expected, found = lab_sources.student(lab_sources.convert(source)), committed(source, lab_sources.STUDENT)
     notebooks.note_cells(expected)
     assert found == expected, "run `make labs`"
+    code = [cell.source for cell in found.cells if cell.cell_type == "code"]
+    assert [line for source in code for line in source.split("\n") if len(line) > 95] == []
     text = "\n".join(cell.source for cell in found.cells)
     assert not any(mark in text for mark in ("BEGIN", "END SOLUTION", "HIDDEN", "lab.points"))
     assert lab_sources.SOLUTION in text
@@ -50,9 +52,7 @@ def test_the_solution_is_that_of_the_source_and_was_executed(source: Path) -> No
     assert [(cell.cell_type, cell.source) for cell in made.cells] == [
         (cell.cell_type, cell.source) for cell in expected.cells
     ], "run `make labs`"
-    code = [cell for cell in made.cells if cell.cell_type == "code"]
-    assert all(cell.execution_count for cell in code)
-    assert [line for cell in code for line in cell.source.split("\n") if len(line) > 95] == []
+    assert all(cell.execution_count for cell in made.cells if cell.cell_type == "code")
     assert all(text.startswith(f"{name}: ✔ right") for name, text in printed(made).items()), printed(made)
 
 

@@ -34,7 +34,8 @@ CONTENTS = """() => ({
     && picture.getAttribute("width") ? "" : picture.outerHTML.slice(0, 200)).filter(Boolean),
   cut: [...document.querySelectorAll(".bd-article :is(img, svg)")].filter((picture) => {
     const box = picture.getBoundingClientRect();
-    const scrolls = picture.closest("p") && getComputedStyle(picture.closest("p")).overflowX === "auto";
+    const holder = picture.closest("p, .cell_output");
+    const scrolls = holder && getComputedStyle(holder).overflowX === "auto";
     return box.width && !scrolls && (box.right > innerWidth + 1 || box.left < -1);
   }).map((picture) => picture.outerHTML.slice(0, 200)),
   width: document.documentElement.scrollWidth,
