@@ -159,7 +159,6 @@ def run(plan: Plan, found: Sequence[Submission]) -> list[Grade]:
     it gets no score, and the note LOOK AT. When this ends no student's process is left.
     """
     grades: dict[int, Grade] = {}
-    # More than a lab's own limits allow, also where TensorFlow makes them longer: for a judge that hangs.
     longest = 12 * max((each.lab.seconds for each in plan.materials.values()), default=0) + 600
     for alone in (False, True):
         numbers = [number for number in range(len(found)) if number not in grades or grades[number].troubles]
