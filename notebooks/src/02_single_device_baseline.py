@@ -288,7 +288,7 @@ with tf.device("CPU:0"):
 # `decode` turns a record into 28 × 28 pixels, and gives the same result each time. **Augmentation** must not: it
 # changes each image at random in every epoch. Here it adds noise.
 #
-# In the measurement below, each line adds or moves one transformation. By itself, `tf.data` makes maps without state
+# In the measurement below, each line adds, moves or makes parallel one transformation. By itself, `tf.data` makes maps without state
 # parallel (no random numbers, no variables) and appends a prefetch; that is switched off here.
 
 # %%
@@ -343,7 +343,7 @@ figure = draw.bars(rates, "images per second, without training", highlight="+ ca
 draw.show(figure, "One bar for each stage, with the images per second of the table above.")
 
 # %% [markdown]
-# - **map** costs what its function costs, and some microseconds for each call.
+# - **map** costs what its function costs, and tens of microseconds for each call.
 # - **Parallel map** divides this work over the cores and removes none of it: where the elapsed time falls, the CPU time
 #   stays about the same.
 # - **cache** keeps what came before it, small decoded images. From the second epoch on nothing is read or decoded, as

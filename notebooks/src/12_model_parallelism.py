@@ -106,15 +106,17 @@ for device, units in zip(names[:2], (slice(0, 5), slice(5, 10)), strict=True):
         rows.append(tf.Variable(second[units]))
 
 for _ in range(20):
-    with tf.GradientTape() as tape:
+    with tf.GradientTape(persistent=True) as tape:
         partial_outputs = []
         for d in (0, 1):
             with tf.device(names[d]):
                 partial_outputs.append(tf.nn.relu(images @ columns[d]) @ rows[d])
         loss = loss_of(tf.add_n(partial_outputs))  # this sum is the all-reduce
-    gradients = tape.gradient(loss, columns + rows)
-    for variable, gradient in zip(columns + rows, gradients, strict=True):
-        variable.assign_sub(0.5 * gradient)
+    for d in (0, 1):
+        with tf.device(names[d]):  # of the backward pass, too
+            own = columns[d], rows[d]
+            for variable, gradient in zip(own, tape.gradient(loss, own), strict=True):
+                variable.assign_sub(0.5 * gradient)
 
 
 # %%

@@ -97,7 +97,7 @@ def rounding_or_mistake(
     right, wrong = (rounding, mistake) if largest <= checks.TOLERANCE else (mistake, rounding)
     item.choose(
         f"""The weights after training on {workers} devices differ from those after training on one by up to
-        {difference:g}. Both used SGD and the same batches. What follows?"""
+        {difference:g}. Both used SGD, the same first weights and the same batches. What follows?"""
     )
     item.right(right).why(f"""The course's tolerance is {checks.TOLERANCE:.5f}: rounding stays below it, real mistakes
         are much larger.""")
