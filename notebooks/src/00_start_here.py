@@ -60,12 +60,11 @@ images, labels = np.float32(images[:512] / 16), labels[:512]
 
 
 def gradient_on(device, weights, part):
-    with tf.device(device):
-        with tf.GradientTape() as tape:
-            logits = tf.constant(images[part]) @ weights
-            losses = tf.nn.sparse_softmax_cross_entropy_with_logits(labels[part], logits)
-            loss = tf.reduce_sum(losses)
-        return tape.gradient(loss, weights)
+    with tf.device(device), tf.GradientTape() as tape:
+        logits = tf.constant(images[part]) @ weights
+        losses = tf.nn.sparse_softmax_cross_entropy_with_logits(labels[part], logits)
+        loss = tf.reduce_sum(losses)
+        return tape.gradient(loss, weights)  # here, not below: its operations run on this device
 
 
 def train(devices, divide_by=64, learning_rate=0.2):
