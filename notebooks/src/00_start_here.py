@@ -64,7 +64,7 @@ def gradient_on(device, weights, part):
         logits = tf.constant(images[part]) @ weights
         losses = tf.nn.sparse_softmax_cross_entropy_with_logits(labels[part], logits)
         loss = tf.reduce_sum(losses)
-        return tape.gradient(loss, weights)  # here, not below: its operations run on this device
+        return tape.gradient(loss, weights)  # inside, so on this device
 
 
 def train(devices, divide_by=64, learning_rate=0.2):
