@@ -148,14 +148,17 @@ def time_limit(seconds: float, what: str) -> Iterator[None]:
 
     before = signal.signal(signal.SIGALRM, stop)
     # The alarm comes again, in case the first one meets code that catches everything.
-    signal.setitimer(signal.ITIMER_REAL, seconds, 0.2)
+    timer = signal.setitimer(signal.ITIMER_REAL, seconds, 0.2)
     try:
-        yield
+        try:
+            yield
+        finally:  # it may come here, too, where the block's memory took long to free
+            signal.setitimer(signal.ITIMER_REAL, 0)
     except _Alarm:
         raise TookTooLong(f"{what} did not end within {seconds:g} s and was stopped") from None
     finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
+        signal.setitimer(signal.ITIMER_REAL, *timer)
 
 
 def with_list(value: object) -> object:

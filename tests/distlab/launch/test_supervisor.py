@@ -119,9 +119,13 @@ def test_the_command_line_that_is_ended_says_so_once_nothing_is_left(launched: L
     with parent([*command, str(launched.program), "--", *ACTS]) as process:
         launched.wait_for(PROCESSES)
         process.send_signal(signal.SIGTERM)
-        lines = list(iter(process.stdout.readline, "Interrupted; every process of the job is ended.\n"))
-        assert launched.left() == []
-        assert "Traceback" not in "".join(lines)
+        lines = []
+        for line in process.stdout:
+            lines.append(line)
+            if line == "Interrupted; every process of the job is ended.\n":
+                assert launched.left() == []
+                break
+        assert lines[-1].startswith("Interrupted") and "Traceback" not in "".join(lines)
         assert process.wait(300) == 128 + signal.SIGTERM
 
 
