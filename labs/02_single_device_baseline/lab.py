@@ -35,7 +35,7 @@ lab = labs.open("02")
 # `numbers` is a dataset of the numbers from 0 on, stored in the order of their classes, and `len(numbers)` is their
 # count. Make batches of them, for several epochs in one dataset.
 #
-# Target, a third of the points each:
+# Target, a third of the points each, each only if those before it are right:
 #
 # - *epochs*: each epoch has every number once, in batches of `batch`; its last batch may be smaller.
 # - *mixing*: the numbers of a batch come from all over the data.
@@ -173,8 +173,9 @@ lab.points("plan")
 #
 # This program is right: every epoch has every image once, in a new order, with a new augmentation. And it is slow.
 # `records` is a dataset of records. `decode(record)` gives an image and its label; it takes long, and gives the same
-# each time. `augment(images, labels)` changes an image, or all images of a batch in one call. A callback runs every
-# `together` steps.
+# each time. `augment(images, labels)` changes an image, or all images of a batch in one call. It makes another change
+# in each call, also in a new epoch, so it needs no seeds. (`tf.random` alone would repeat in every epoch, as in
+# exercise 2.) A callback runs every `together` steps.
 
 
 # %%
@@ -218,7 +219,8 @@ lab.points("train")
 # %% [markdown]
 # ## What you have now
 #
-# - The order of a pipeline: decode, cache, shuffle, batch, augment, prefetch, and what each exchange costs.
+# - The order of a pipeline: decode, cache, shuffle, batch, augment with new seeds, prefetch, and what each exchange
+#   costs.
 # - A tool that finds a frozen order or augmentation in any pipeline of your own.
 # - A rule for the steps per execution, and a training whose work you can count without a clock.
 #

@@ -128,7 +128,9 @@ print("replicas:", strategy.num_replicas_in_sync)
 # - **batches**: each replica gets `images_per_replica` images in a full step, no image is dropped, the order is kept;
 # - **learning rate**: in every step the one that this rule gives;
 # - **evaluation**: after every epoch, the mean loss of all validation images;
-# - **weights**: in the end those of a serial run with the same global batches and rates, to within 0.0001.
+# - **weights**: in the end those of a serial run with the same global batches and rates, to within 0.0001. (In the
+#   check every replica gets as many images of the last batch as the others; else `fit` averages means of different
+#   numbers of images, as in chapter 03.)
 #
 # The check trains on two devices and on one, and takes up to half a minute.
 
@@ -238,9 +240,9 @@ lab.points("diagnose")
 # - A script with a callback and an evaluation that runs on any number of devices.
 # - An order of questions for a port that trains badly: variables, batches, images, copies, step length.
 #
-# **Going on.** The warm-up above is the one of Goyal and others. [Chapter
-# 10](../../notebooks/10_large_batch_and_warmup.ipynb) shows why larger batches need a larger rate, and when the rule
-# fails.
+# **Going on.** The warm-up above rises by the same amount in every step, as that of Goyal and others, which begins with
+# the rate of one replica and takes five epochs. [Chapter 10](../../notebooks/10_large_batch_and_warmup.ipynb) shows why
+# larger batches need a larger rate, and when the rule fails.
 #
 # **Sources.**
 # - TensorFlow, [Distributed training with Keras](https://www.tensorflow.org/tutorials/distribute/keras).

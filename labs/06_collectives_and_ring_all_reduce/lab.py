@@ -77,9 +77,9 @@ async def one_step(rank: Rank, array: np.ndarray) -> np.ndarray:
 # chunk. In every exercise, leave the array that the rank was given unchanged.
 #
 # Points, in every exercise on a ring: a quarter each for sums of equal chunks, sums of any length on any number of
-# ranks, steps, bytes; the last two only on a ring. If all is right but the rank's array has changed, you lose a
-# quarter. Where chunks have unequal lengths, as many bytes are allowed as if all were as long as the longest. The
-# target:
+# ranks, steps, bytes. Each counts only if the sums before it are right, the last two only on a ring. If all is right
+# but the rank's array has changed, you lose a quarter. Where chunks have unequal lengths, as many bytes are allowed as
+# if all were as long as the longest. The target:
 
 # %%
 print(lab.target("reduce_scatter"))

@@ -22,7 +22,7 @@
 # to this file, in [solution.ipynb](solution.ipynb).
 
 # %%
-from distlab import data, labs, programs
+from distlab import data, labs, programs, saved_states
 
 # isort: split
 import sys

@@ -95,8 +95,8 @@ print(lab.given.published_table())
 # returns `None` if the run took no step; one step is enough for an efficiency.
 #
 # Target: right for the published claims and for others. Half of the points are for the runs that took steps, half for
-# those that took none. When the answer is right, the check prints the corrected table. The claims are rounded, so the
-# results are accurate to about one percentage point.
+# those that took none, if the others are right. When the answer is right, the check prints the corrected table. The
+# claims are rounded, so the results are accurate to about one percentage point.
 
 
 # %% nbgrader={"grade": false, "grade_id": "corrected", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -127,7 +127,7 @@ lab.points("corrected")
 # Measured times are noisy, and each is off by about the same *percentage*. So make the sum of the squared **relative**
 # errors, $((s + w/p) / T_p - 1)^2$, as small as possible. `np.linalg.lstsq` finds the $x$ with the least $|Ax - b|^2$.
 #
-# Target: exact for exact times (half of the points), both numbers within 5 % of the best fit for noisy times. For
+# Target: exact for exact times (half of the points); then both numbers within 5 % of the best fit for noisy times. For
 # example
 
 # %%

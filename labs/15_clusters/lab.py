@@ -97,6 +97,7 @@ lab.points("batch")
 # `train.py` should run on 1, 2, 4 and 8 nodes, with one rank per node. Write one array for this.
 #
 # - Only one run at a time. Each may take at most 20 minutes. (`--array=3,5,9` has three tasks with these numbers.)
+# - The array has exactly four tasks, and each makes one run.
 # - All tasks of an array have the same options: each has as many nodes as the largest run needs, and no more. The
 #   number of a task says on how many it runs `train.py`. (If the numbers of your tasks are not the sizes: in bash,
 #   `sizes=(1 2 4 8)` is a list, and `${sizes[2]}` its third item.)
@@ -105,8 +106,6 @@ lab.points("batch")
 #   number of the array and `%a` that of the task. A folder in the name must exist.
 # - If one run fails, the others still take place. The state of the failed task is FAILED, and if one rank fails,
 #   Slurm ends the others of this run at once.
-#
-# - Each task makes one run: there is none without.
 #
 # Inside a job, `srun` takes what you do not say from the job: so give it the number of tasks, and better that of nodes
 # too.
@@ -149,8 +148,9 @@ lab.points("array")
 #   that: the signal comes 600 seconds before the limit. Slurm sends it to the ranks itself, not the script.
 # - With status 85, the script asks for the queue again; then its own status does not matter. With any other status it
 #   does not ask, and ends with that status.
-# - The ranks may end up to five minutes apart: the first one that ends must not take the other one with it. (`srun
-#   --wait=60` gives the other one 60 seconds; 0, or no such option, any time.)
+# - The ranks may end up to five minutes apart: the first one that ends must not take the other one with it. (Say it,
+#   since the defaults differ from site to site: `--kill-on-bad-exit=0`, and `--wait=60` would give the other one 60
+#   seconds, `--wait=0` any time.)
 # - If a node fails, Slurm queues the job again, whatever the site's default is.
 # - All attempts write into one log, one after the other: `long-17.out` for job 17.
 #
@@ -172,7 +172,7 @@ long = """\
 #SBATCH --output=%x-%j.out
 
 status=0
-srun python train.py --checkpoints saved "$@" || status=$?
+srun --kill-on-bad-exit=0 --wait=0 python train.py --checkpoints saved "$@" || status=$?
 if [ $status -eq 85 ]; then scontrol requeue $SLURM_JOB_ID; fi
 exit $status
 """

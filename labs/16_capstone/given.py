@@ -31,7 +31,7 @@ TIMELINE: list[dict[str, Any]] = [
 
 REPORT = {
     "equality": "By how much do the weights differ from the serial ones at most? Why is this small enough, and not 0?",
-    "throughput": "Texts/s, speed-up and efficiency on 1, 2 and 4 ranks. Which steps count, and how sure are you?",
+    "throughput": "Texts/s, speed-up and efficiency on each number of ranks. Which steps count, and how sure are you?",
     "profile": "Where does the time of a step go? How do you know?",
     "prediction": "What do you expect on 64 ranks, from which α and β? Which assumption is the weakest?",
     "job": "What do you ask the scheduler for, and why? What does it cost if the job is stopped after an hour?",

@@ -30,7 +30,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from distlab import costs, data, labs, models, programs
+from distlab import costs, data, labs, models, programs, saved_states
 
 # isort: split
 import numpy as np
@@ -388,13 +388,13 @@ report = {
     numbers in another order differ in the last digit or so, and a fault such as a mean of
     means gave a thousand times more.""",
     "throughput": """In the example of exercise 2, one rank does 1,000 texts/s and four
-    ranks 2,500: a speed-up of 2.5 and an efficiency of 62 %. I left the first step out,
-    in which the graph is traced, and took the median, since one step in five was
-    disturbed. Four steps are few; I would measure 50.""",
+    ranks 2,500: a speed-up of 2.5 and an efficiency of 62.5 %. I left the first step out,
+    in which the graph is traced, and took the median, since one step in four was
+    disturbed on four ranks. Four steps are few; I would measure 50.""",
     "profile": """In the example timeline 70 % of a step is computing, 15 % is exposed
     all-reduce and 10 % is input. The rest is gaps. The all-reduce takes longer than that,
-    but it begins while the rank still computes, and only what follows the last computing
-    costs time. So computing is the bottleneck here.""",
+    but it begins while the rank still computes, and only the part in which nothing is
+    computed costs time. So computing is the bottleneck here.""",
     "prediction": """With α = 20 µs and β = 1 ns per byte, 64 ranks need 14 ms for a step
     of 1,000 texts, most of it for the ring, and the efficiency is below a quarter. The
     weakest assumption is that one α and one β hold within a node and between nodes: 64
