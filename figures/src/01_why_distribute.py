@@ -233,7 +233,7 @@ QUESTIONS = (  # from the top: a question, the answer that leaves the tree, and 
     ("Is there a second device?", "no", "OneDeviceStrategy, or none"),
     ("Are the devices TPUs?", "yes", "TPUStrategy"),
     ("Are all devices in one host?", "yes", "MirroredStrategy"),
-    ("Is there MPI, or a second framework?", "yes", "Horovod"),
+    ("Is there MPI, or PyTorch code too?", "yes", "Horovod"),
 )
 
 

@@ -18,13 +18,13 @@ PARTS = {
     "r": (1, "optimizer\nstate, rate"),
     "c": (2, "configuration:\nlayers, loss, rate"),
     "g": (3, "graph"),
-    "e": (4, "epoch"),
+    "e": (4, "epoch, step"),
 }
 # The parts that each format keeps.
 FORMATS = {
     "export": "wg",
     "tf.saved_model\n.save": "wrg",
-    "Keras\nSavedModel": "wocg",
+    "Keras\nSavedModel": "wrcg",
     ".keras": "woc",
     ".weights.h5": "wo",
     "checkpoint": "wr",
@@ -52,8 +52,8 @@ def formats(folder: Path) -> None:
         "tf.saved_model.save adds the optimizer's state and learning rate, and the graph. A Keras SavedModel has "
         "these and the configuration: layers, loss and learning rate. A .keras file has weights, optimizer state and "
         "configuration. A .weights.h5 file has weights and Adam's state, a checkpoint also the learning rate, and "
-        "epoch, generator and iterator if you add them. BackupAndRestore has weights, Adam's state, learning rate and "
-        "epoch. In none by itself: the order of the data and the random state.",
+        "epoch, generator and iterator if you add them. BackupAndRestore has weights, Adam's state, learning rate, "
+        "epoch and step. In none by itself: the order of the data and the random state.",
     )
 
 

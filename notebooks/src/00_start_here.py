@@ -14,7 +14,7 @@
 #
 # **Time.** 25 minutes to read, under a minute to run.
 #
-# **Before this.** Nothing but Python, and an idea of what a gradient is.
+# **Before this.** Python with NumPy, and how a neural network is trained: weights, a loss, its gradient, batches.
 #
 # **Questions.**
 # - What do several devices do in one training step, and how do I know that they do it right?
@@ -25,7 +25,7 @@
 # **Hardware.** Linux, or a Mac with Apple silicon. Two cores are enough; GPUs are used if present.
 
 # %% tags=["parameters"]
-dataset = "digits"  # the images that most chapters train with: digits, mnist or fashion_mnist
+dataset = "digits"  # or mnist, fashion_mnist; described below: the program takes the digits
 epochs = 2  # passes over the 512 images of the first training
 workers = 2  # into how many devices the processor is divided
 
@@ -43,9 +43,9 @@ workers = 2  # into how many devices the processor is divided
 # 4. The sum, divided by the size of the whole batch, updates the weights.
 
 # %% [markdown]
-# The next cell is a complete program: with the numbers above it also runs as a separate file. A laptop has no second
-# device, so the program divides the processor into **logical devices**. The network is a single layer. Its ten outputs,
-# one score per class, are called **logits**.
+# The next cell is a complete program. Copied with the numbers above into a file `first.py`, it also runs by
+# `.venv/bin/python first.py`. A laptop has no second device, so the program divides the processor into **logical
+# devices**. The network is a single layer. Its ten outputs, one score per class, are called **logits**.
 
 # %% tags=["program", "slide-code"]
 import numpy as np
@@ -86,9 +86,10 @@ print(f"largest difference of the weights: {np.abs(parallel - serial).max():.0e}
 # Only the order of the additions differs, so a weight may differ in its last bits. The course tolerates a difference of
 # 0.00001; a real mistake is much larger.
 #
-# The devices work one after the other here, in a plain Python loop, so nothing gets faster. TensorFlow's
-# **strategies**, from [chapter 03](03_mirrored_strategy.ipynb) on, start all devices together; the arithmetic is the
-# same.
+# Two things are simpler here than later. The weights lie once, on the first device, where the gradients are added. And
+# the devices work one after the other, so nothing gets faster. TensorFlow's **strategies**, from [chapter
+# 03](03_mirrored_strategy.ipynb) on, give each device a copy of the weights, start all devices together and all-reduce;
+# the arithmetic is the same.
 
 # %% [markdown] tags=["slide-predict"]
 # Now a common mistake: each of two workers divides by the 32 images of its own part instead of the 64 of the batch, and
@@ -105,8 +106,8 @@ def accuracy(weights):
 
 
 difference = np.abs(wrong - serial).max() / np.abs(serial).max()
-print(f"accuracy with the correct gradient: {accuracy(serial):.1%}")
-print(f"accuracy with the wrong gradient: {accuracy(wrong):.1%}")
+print(f"training accuracy with the correct gradient: {accuracy(serial):.1%}")
+print(f"training accuracy with the wrong gradient: {accuracy(wrong):.1%}")
 print(f"the weights differ by up to {difference:.0%} of the largest weight")
 
 # %% [markdown] tags=["slide-takeaway"]
@@ -150,13 +151,14 @@ print(f"the weights differ by up to {difference:.0%} of the largest weight")
 # | you | read | leave for later |
 # |---|---|---|
 # | are new to this | 00 to 07 in order, then 09 | 08, 14 |
-# | have one machine with several GPUs | 01 to 04; 06, 07 and 09 before 10 | 08, 13 |
+# | have one machine with several GPUs | 01 to 04, then 06, 07, 09, 10 | 08, 13 |
+# | use Keras 3 | 01 to 04, 06 to 08, 08b | the rest |
 # | have an account on a cluster | 01 to 07, 09, 10, 11, 13, 15 | 08, 12, 14 |
 # | find that more GPUs make training slower | 01 to 04, 06, 07, 09, 11 | the rest |
 # | want to train a model that does not fit | 01 to 04, 06, 12; 07, 08 and 09 before 14 | 05, 10 |
-# | teach | all; the folded questions make a quiz | nothing |
 #
-# Each chapter names what must come before it, so you can start anywhere and go back.
+# If you teach, read all; the folded questions make a quiz. Each chapter names what must come before it, so you can
+# start anywhere and go back.
 
 # %% [markdown]
 # ## How to work through it
@@ -165,9 +167,10 @@ print(f"the weights differ by up to {difference:.0%} of the largest weight")
 # with Shift+Enter. `.venv/bin/distlab lab --fresh 00` gives you the chapter back as it was. `make progress` shows which
 # cells have run and which exercises are solved.
 #
-# Without a browser, `make execute` runs every chapter in a fresh kernel, and passes parameters on:
+# Without a browser, `make execute` runs every chapter in a fresh kernel, and passes parameters on (MNIST is downloaded
+# once):
 #
-#     make execute ONLY=01 DATASET=mnist EPOCHS=5 WORKERS=4
+#     make execute ONLY=03 DATASET=mnist EPOCHS=5 WORKERS=4
 #
 # **The parameters cell** is the first code cell of every chapter. In JupyterLab, edit it and run everything again (menu
 # Kernel, "Restart Kernel and Run All Cells"); `make execute` adds a cell with your values after it.
@@ -237,7 +240,8 @@ print("TensorFlow", ".".join(tf.__version__.split(".")[:2]))
 # ## What this machine has
 #
 # A **device** executes operations: a processor (CPU) or an accelerator such as a GPU. TensorFlow lists the **physical
-# devices**. A processor counts as one device however many cores it has, because one operation can use all of them.
+# devices**. All processors of a machine together count as one device, however many cores they have, because one
+# operation can use all of them.
 
 # %% tags=["varies"]
 for device in tf.config.list_physical_devices():
@@ -282,7 +286,7 @@ print(devices.topology())
 #
 # A **NUMA node** is a part of the machine's cores with the memory nearest to it. Why this matters: in each training
 # step every device sends its gradients. ResNet-50 has 25 million parameters of 4 bytes, 100 MB per step. A GPU of 2016,
-# the P100, needs 120 ms for its backward pass (newer ones are several times as fast).
+# the P100, needs 120 ms for the backward pass of 32 images (newer ones are several times as fast).
 #
 # **Predict.** How long does it take to move 100 MB inside this machine's memory, and over Ethernet with 1 Gbit/s?
 
@@ -290,7 +294,7 @@ print(devices.topology())
 gradients, received = np.ones((2, 25_000_000), np.float32)
 copy = partial(np.copyto, received, gradients)
 copying = min(metrics.median_seconds(copy, repeats=1) for _ in range(5))
-links = {  # bytes per second in one direction, from data sheets
+links = {  # bytes per second in one direction, all but the memory's from data sheets
     "NVLink 4, the 18 links of one H100": 450e9,
     "PCIe 5.0, 16 lanes": 63e9,
     "InfiniBand, 400 Gbit/s": 50e9,

@@ -147,8 +147,8 @@ draw.show(
 )
 
 # %% [markdown]
-# **Question.** GPT-3 does not fit into one device. You have 64 devices of 80 GB and train with plain data parallelism.
-# What happens?
+# **Question.** GPT-3 does not fit into one device. You have 64 devices of 80 GB and copy the whole model to each (data
+# parallelism). What happens?
 #
 # 1. It fits: 64 devices have 5,120 GB together.
 # 2. It fits if the batch is made smaller.
@@ -233,7 +233,7 @@ A100, ASSUMED = 312e12, 0.4
 # A convolution uses a weight many times: count the 3.8e9 multiply-adds (He et al. 2015).
 per_image = 6 * 3.8e9
 work = {  # FLOPs, utilisation of the A100
-    "MLP, 5 epochs of MNIST": (6 * PARAMETERS["MLP (lecture)"] * 5 * 60_000, ASSUMED),
+    "MLP, 5 epochs of MNIST*": (6 * PARAMETERS["MLP (lecture)"] * 5 * 60_000, ASSUMED),
     "ResNet-50, 90 epochs of ImageNet": (per_image * 90 * 1.28e6, 2470 * per_image / A100),
 }
 work |= {model: (6 * N * D, ASSUMED) for model, (N, D, _) in RUNS.items()}
@@ -254,8 +254,10 @@ for model in ("GPT-3", "PaLM"):
 # %% [markdown]
 # So:
 #
-# - The largest models need thousands of devices to finish in time. For memory alone about a hundred would do.
-# - The lecture's MLP needs no second device. The course uses it because the same rules hold for thousands.
+# - The largest models need thousands of devices to finish in time; for their state alone a hundred would do.
+# - The lecture's MLP needs no second device. The course uses it because the same rules hold for thousands. (* No A100
+#   is that fast: a step of 32 images would take less time than starting one operation. [Chapter
+#   02](02_single_device_baseline.ipynb) measures steps.)
 
 # %% [markdown]
 # ## The words
@@ -344,10 +346,10 @@ for batch_size in (64, 4096):
     print(f"by layers, 128 activations per image, batch {batch_size:>4}: {sent}")
 
 # %% [markdown]
-# Both ways are exact. Gradients are as large as the weights, whatever the batch; activations grow with the batch. So
-# data parallelism suits large batches and small models, model parallelism small batches and large models. Very large
-# models combine them. Today's default for billions of parameters is data parallelism whose training state is divided
-# among the replicas (**sharding**; FSDP, ZeRO): chapters 12 and 14.
+# Both ways compute the same sums. Gradients are as large as the weights, whatever the batch; activations grow with the
+# batch. So data parallelism suits large batches and small models, model parallelism small batches and large models.
+# Very large models combine them. Today's default for billions of parameters is data parallelism whose training state is
+# divided among the replicas (**sharding**; FSDP, ZeRO): chapters 12 and 14.
 #
 # Divide a model yourself: ZeRO 1 shards the optimizer's state, ZeRO 2 also the gradients, and ZeRO 3 also the
 # parameters. On how few devices of 80 GB does GPT-3 fit?
@@ -356,7 +358,8 @@ for batch_size in (64, 4096):
 draw.calculator("memory")
 
 # %% [markdown]
-# Here on 48, for example with 3 pipeline stages and 16 replicas under ZeRO 3.
+# Here on 48, for example 8 devices in every layer times 6 pipeline stages, without ZeRO. (ZeRO 2 and 3 are rarely
+# combined with a pipeline: every micro-batch would move the shards again.)
 #
 # ## Computing against communicating
 #
@@ -381,8 +384,8 @@ draw.calculator("memory")
 # %%
 LINKS = {  # bytes per second in one direction, from data sheets
     "NVLink 3": 300e9,
-    "PCIe 5.0": 63e9,
-    "InfiniBand, 400 Gbit/s": 50e9,
+    "PCIe 4.0": 31.5e9,
+    "InfiniBand, 200 Gbit/s": 25e9,
     "Ethernet, 25 Gbit/s": 25e9 / 8,
     "Ethernet, 1 Gbit/s": 1e9 / 8,
 }
@@ -398,10 +401,10 @@ print(f"A step of ResNet-50 with 32 images per device computes for {1e3 * step:.
 Markdown(table)
 
 # %% [markdown]
-# A convolution uses each weight many times per image, a language model once per token. So on fast links a few images
-# are enough, or one or two texts of 2,048 tokens. Over 1 Gbit/s no usual batch is large enough. Gradients of 2 bytes
-# need half as many. In the **roofline** below, the link limits a device on the slope, and its own arithmetic on the
-# flat roof.
+# A convolution uses each weight many times per image, a language model once per token. So on fast links two to twenty
+# images are enough, or one to three texts of 2,048 tokens. Over 1 Gbit/s no usual batch is large enough. Gradients of 2
+# bytes need half as many. In the **roofline** below, the link limits a device on the slope, and its own arithmetic on
+# the flat roof.
 
 # %% jupyter={"source_hidden": true} tags=["slide-output"]
 figure, axes = plt.subplots(figsize=(7.2, 3.4))
@@ -440,7 +443,8 @@ draw.show(
 
 
 # %%
-def largest_rate(staleness: int, steps: int = 3000) -> float:
+def largest_rate(staleness: int, steps: int = 6000) -> float:
+    """The largest rate, in steps of 0.005, at which the weights stay bounded."""
     rates = np.arange(0.005, 2.2, 0.005)  # all together, as an array
     history = [np.ones_like(rates)] * (staleness + 1)
     for _ in range(steps):
@@ -542,7 +546,8 @@ for f in (0.5, 0.95, 0.99):
 
 # %% [markdown] tags=["slide-takeaway"]
 # With 95 % divisible work all 1,024 devices give less than 20, because the undivided 5 % alone take 1/20 of the serial
-# time. Gustafson's 973 answers the other question: nobody buys a thousand devices to do yesterday's work.
+# time. Gustafson's 973 answers the other question, and its 5 % are a share of the *parallel* time. Of that run's serial
+# time they are 0.005 %, with which Amdahl gives 973, too. Nobody buys a thousand devices to do yesterday's work.
 #
 # ### Which law for which measurement
 #
@@ -586,9 +591,9 @@ share = undivided_share(speedup, 8)
 print(f"NVIDIA, 8 GPUs: speed-up {speedup:.2f}, {share:.0%} of time not divided")
 
 # %% [markdown]
-# More than half of Argonne's small run was not divided: a cost of each epoch, probably of its checkpoint. On the 512
-# GPUs the share is communication and waiting; VGG-16 has more gradients to send. NVIDIA's two numbers may not belong
-# together: [chapter 11](11_scaling_and_profiling.ipynb) audits them.
+# More than half of Argonne's small run was not divided: a cost of each epoch, probably of its checkpoint ([chapter
+# 11](11_scaling_and_profiling.ipynb) shows why). On the 512 GPUs the share is communication and waiting; VGG-16 has
+# more gradients to send. NVIDIA's two numbers may not belong together: chapter 11 audits them.
 
 # %% [markdown] tags=["slide-quiz"]
 # **Question.** A program runs 1.9 × faster on 2 devices. What does that promise for 16?

@@ -175,7 +175,7 @@ print(f"test accuracy:        {accuracy_lecture:.2f}")
 # 1. The reported loss is a mean; this confuses it with the sum of gradients.
 # 2. Nothing has been trained yet.
 # 3. **Right.** Only data, network and loss take part before training.
-# 4. Other seeds move the loss of an untrained network by tenths.
+# 4. With a loss that fits, other seeds move it by about a tenth. Here they give anything from 5 to 9.
 # </details>
 
 # %% [markdown]
@@ -187,7 +187,8 @@ print(f"test accuracy:        {accuracy_lecture:.2f}")
 # Logits need `from_logits=True`, and a softmax the default. The opposite mistake usually does no harm: Keras finds the
 # softmax, takes its input and warns.
 #
-# On one device the same program fails too. The fix is one argument.
+# On one device the same program fails too; the lecture's program for one device has the right loss ([chapter
+# 02](02_single_device_baseline.ipynb)). The fix is one argument.
 
 
 # %% tags=["varies"]
@@ -237,8 +238,8 @@ for name, accuracy in accuracy_sorted.items():
     print(f"{name:15}  test accuracy {accuracy:.2f}")
 
 # %% [markdown]
-# Without `shuffle` a batch holds one or two classes. Each step pulls the network towards these, and it partly forgets
-# the earlier ones; no warning says so.
+# Without `shuffle` a batch holds few classes. Each step pulls the network towards these, and it partly forgets the
+# earlier ones. Only Keras 3 warns.
 #
 # ### Fault 3: the literal 64
 #
@@ -298,7 +299,8 @@ print(f"length of this step, {workers} replicas against one: {steps[0] / steps[1
 
 # %% [markdown]
 # The empty replicas contribute a gradient of zero, and the average still divides by all. A comparison with a serial run
-# reveals this. [Chapter 04](04_custom_training_loop.ipynb) shows the fix.
+# reveals this. With `fit`, `batch(…, drop_remainder=True)` avoids the short batch; [chapter
+# 04](04_custom_training_loop.ipynb) trains it rightly.
 
 # %% [markdown] tags=["slide-formula", "slide-predict"]
 # ## Are the weights those of one device?
@@ -438,7 +440,7 @@ draw.show(draw.exchange(patterns, rows), text)
 #
 # ### Compare with a known sum
 #
-# Three devices hold gradients of 1, 2 and 3, so the sum must be 6.
+# Three devices hold gradients of 1, 2 and 3, so the sum must be 6. (A machine with only two GPUs shows no fault.)
 
 # %% tags=["slide-output"]
 for name in REDUCTIONS[:2]:
@@ -532,15 +534,14 @@ Markdown(
 
 # %% [markdown] tags=["slide-takeaway"]
 # - **All threads.** One device spreads large operations over all cores already. More replicas can gain only what one
-#   device leaves idle, and they add operations to start and an all-reduce, which weigh most where a step is short: at
-#   32 images.
-# - **One thread.** A second device brings a second core, as a second GPU brings a second processor.
+#   device leaves idle, and they add operations to start and an all-reduce, which weigh most at 32 images.
+# - **One thread.** A second device brings a second core, as a second GPU brings a second processor. The gain stays
+#   below 2: each step ends with an all-reduce, at which the faster replica waits.
 #
 # Several GPUs guarantee no gain either. In a [bootcamp's](https://github.com/openhackathons-org/gpubootcamp) CIFAR-10
 # run with Horovod and 512 images per GPU, eight V100s process 5.9 times as many images per second as one (221,506 and
-# 37,525), but eight A100s fewer than one (43,244 and 65,063). There a step takes about 95 ms on eight A100s and 8 ms on
-# one, so measure on your own machine. Data parallelism pays where a step computes for much longer than its gradient
-# travels ([chapter 11](11_scaling_and_profiling.ipynb)).
+# 37,525), but eight A100s fewer than one (43,244 and 65,063). So measure on your own machine. Data parallelism pays
+# where a step computes for much longer than its gradient travels ([chapter 11](11_scaling_and_profiling.ipynb)).
 
 # %% [markdown]
 # ## XLA under the strategy
@@ -561,13 +562,14 @@ except (tf.errors.OpError, ValueError, NotImplementedError) as error:
     print(f"{type(error).__name__}: {trying}{reason.partition(' (defined')[0]} …")
 
 # %% [markdown]
-# With several CPU devices it fails: the step on device 0 touches a variable of replica 1. On GPUs `fit` supports it
+# With several CPU devices it fails: the step on device 0 touches a variable of replica 1. On GPUs `fit` accepts it
 # since TensorFlow 2.8 ([tensorflow#45940](https://github.com/tensorflow/tensorflow/issues/45940)): each GPU compiles
-# its own step. Since Keras 2.11 the optimizer must be created inside the scope
-# ([tf-keras#385](https://github.com/keras-team/tf-keras/issues/385)), and embeddings failed all the same
-# ([tf-keras#99](https://github.com/keras-team/tf-keras/issues/99)), so test your model. In a custom loop, compile only
-# the function that computes *one replica's* gradients (`tf.function(jit_compile=True)`): it stays on one device, so it
-# works on CPU devices too.
+# its own step. But long runs have crashed with `std::system_error`
+# ([tensorflow#56423](https://github.com/tensorflow/tensorflow/issues/56423), still open), embeddings fail
+# ([tf-keras#99](https://github.com/keras-team/tf-keras/issues/99)), and the optimizer must be created inside the scope
+# ([tf-keras#385](https://github.com/keras-team/tf-keras/issues/385)). So test your model over a whole epoch. In a
+# custom loop, compile only the function that computes *one replica's* gradients (`tf.function(jit_compile=True)`): it
+# stays on one device, so it works on CPU devices too.
 
 # %% [markdown]
 # **With Keras 3.** In one trial with Keras 3.15 on TensorFlow 2.21, `fit` on two logical CPU devices gave the weights

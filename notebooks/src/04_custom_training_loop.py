@@ -49,8 +49,8 @@ tf.config.experimental.enable_tensor_float_32_execution(False)  # else newer GPU
 # %% [markdown]
 # ## 1. The whole loop
 #
-# `fit` is a loop that somebody else has written. This chapter writes it out, because some trainings need another one,
-# and because a few of its lines can be wrong on several devices without any error.
+# `fit` is a loop that somebody else has written. This chapter writes it out, because some kinds of training need a
+# different one, and because a few of its lines can be wrong on several devices without any error.
 #
 # The task is **segmentation**: give each pixel a class, here digit or background. The input is a clean image plus
 # Gaussian noise. The target, the **mask**, is 1 where the clean image is bright. The next two cells are a whole
@@ -82,6 +82,7 @@ with strategy.scope():
         ]
     )
     optimizer = tf.keras.optimizers.Adam(0.01)
+    optimizer.build(model.trainable_variables)  # Keras 3 cannot do it inside a graph
 
 
 # %% tags=["program", "varies", "slide-code"]
@@ -102,7 +103,7 @@ def train_step(images, masks):
 
 
 for epoch in range(epochs):
-    losses = [float(train_step(*batch)) for batch in batches]
+    losses = [float(train_step(*batch)) for batch in batches]  # float() waits for the step
     print(f"epoch {epoch + 1}: {len(losses)} steps, mean loss {np.mean(losses):.3f}")
 
 # %% [markdown]
@@ -535,12 +536,12 @@ for name, batch in last_batches.items():
 #   the same weight.
 # - *The usual number* gives less, since the last batch is smaller. Every **image** has the same weight in the epoch.
 # - *The replica's own number* gives the images of the emptiest replica the most weight. The mean of an empty part is
-#   0/0: `reduce_mean` returns `nan`, "not a number", and one `nan` makes the reduced loss `nan`.
-#   (`compute_average_loss` returns 0 for an empty part, so there the error is silent.)
+#   0/0: `reduce_mean` returns `nan`, and one `nan` makes the reduced loss `nan`. (The weights stay finite: the part's
+#   gradient is 0. With `compute_average_loss` its loss is, too, so nothing shows.)
 #
-# So a loop that must equal one device sums the losses and divides by the all-reduced count; an empty part adds 0.
-# The next step does this, with the scaled penalty. It also runs on one device: outside of any scope,
-# `get_strategy()` gives a default strategy with one replica.
+# So a loop that must equal one device sums the losses and divides by the all-reduced count. The next step does this,
+# with the scaled penalty. It also runs on one device: outside a scope `get_strategy()` gives a default strategy with
+# one replica.
 
 
 # %%
@@ -666,7 +667,7 @@ show_rows("Noisy images, masks by threshold, U-Net, true masks.", input=noisy_te
 #
 # | you want | use |
 # |---|---|
-# | one model, one loss, standard metrics | `fit`: it divides for you; callbacks log, save, stop early |
+# | one model, one loss, full batches | `fit`: it divides for you; callbacks log, save, stop early |
 # | another gradient step, several models (GANs) | `fit` with a model whose `train_step` you override |
 # | gradients from several batches before one update | `train_step`, or a loop |
 # | another order of steps and epochs, other reductions | a loop |

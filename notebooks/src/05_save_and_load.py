@@ -29,7 +29,7 @@
 # %% tags=["parameters"]
 dataset = "digits"  # not used: this chapter takes scikit-learn's digits of 8 × 8 pixels
 epochs = 6  # epochs before a run is saved, and the same number after it
-workers = 2  # replicas of the strategy that saves; loading is also tried with one replica more
+workers = 2  # replicas of the strategy that saves, 1 to 4; one replica more also loads
 
 # %% jupyter={"source_hidden": true}
 import distlab  # first: it selects tf-keras, which must happen before TensorFlow is imported
@@ -133,7 +133,7 @@ uninterrupted = model.get_weights()
 # | you want to | write | read |
 # |---|---|---|
 # | serve, without Keras | `model.export(path)` or `tf.saved_model.save(model, path)` | `tf.saved_model.load(path)` |
-# | share a model with Keras programs | `model.save("model.keras")` | `tf.keras.models.load_model("model.keras")` |
+# | share a model within the same Keras | `model.save("model.keras")` | `tf.keras.models.load_model("model.keras")` |
 # | share weights; both sides have the code | `model.save_weights("model.weights.h5")` | `model.load_weights(…)` |
 # | resume any training loop | `tf.train.CheckpointManager(…).save()` | `checkpoint.restore(…)` |
 # | resume `fit` after a crash | the callback `BackupAndRestore` | the same callback |
@@ -141,17 +141,16 @@ uninterrupted = model.get_weights()
 # %% [markdown]
 # ## Part 1: save to serve and share
 #
-# A **SavedModel** is a folder with TensorFlow's graph of the forward pass and the variables. Three calls write one.
-# `tf.saved_model.save` works for any `tf.Module` or Keras model. `model.export` is Keras's call for serving.
-# `model.save(…, save_format="tf")` adds what Keras needs to rebuild the model.
+# A **SavedModel** is a folder with the graph of the forward pass and the variables. `tf.saved_model.save` writes one of
+# any `tf.Module`, `model.export` is Keras's for serving, and `model.save(…, save_format="tf")` adds what Keras needs to
+# rebuild the model.
 #
-# The other formats contain no graph. A `.keras` file is a zip archive with the structure as JSON and the arrays, a
-# `.weights.h5` file has arrays only, and `tf.train.Checkpoint` writes the variables of the Python objects that you pass
-# to it.
+# The others contain no graph. A `.keras` file is a zip archive of JSON and arrays, a `.weights.h5` file has arrays
+# only, and `tf.train.Checkpoint` writes the variables of the objects that you pass.
 #
-# > **Keras 3** has no `save_format`, and its `load_model` refuses a SavedModel. It can only wrap one as a single layer:
+# > **Keras 3** has no `save_format`, and its `load_model` refuses a SavedModel. It can only wrap one as a layer:
 # > `tf.keras.layers.TFSMLayer(path, call_endpoint="serve")` for what `export` wrote, `"serving_default"` for the other
-# > two.
+# > two. It reads a `.keras` file of legacy Keras with `compile=False` alone, and legacy Keras reads none of Keras 3.
 
 
 # %%
@@ -201,7 +200,8 @@ for name, path in FORMATS.items():
 #
 # 1. A checkpoint is more than the weights: Adam keeps two more values per weight.
 # 2. The copies of a mirrored variable are equal, so only one is written.
-# 3. **Right.** With plain SGD it would be 1 GB, with momentum 2 GB.
+# 3. **Right.** With momentum it would be 2 GB, and with plain SGD 1 GB in Keras 3. Legacy Keras writes 2 GB for plain
+#    SGD, too: it keeps a momentum that it never uses.
 # </details>
 
 # %% [markdown] tags=["slide-text", "slide-predict"]
@@ -430,10 +430,11 @@ checks.assert_equal_weights(run(folder / "resumed", 2 * epochs), uninterrupted)
 #
 # $$w_t = w_{t-1} - \eta \, \frac{m_t / (1 - \beta_1^t)}{\sqrt{v_t / (1 - \beta_2^t)} + \epsilon}$$
 #
-# so the next weight depends on the averages $m$ and $v$ and on the step count $t$, too.
+# so the next weight depends on the averages $m$ and $v$ and on the step count $t$, too. (Keras adds $\epsilon$
+# earlier.)
 #
 # The run below changes its learning rate after `compile` and is saved half-way in every format. Each copy is loaded on
-# one device and trained to the end on the same batches, with the same learning rate.
+# one device and trained to the end on the same batches.
 #
 # **Predict.** Four formats, all with three values per weight. Which continue the run exactly? What will you see in the
 # loss of the others?
@@ -471,7 +472,8 @@ axes.plot(steps, straight, label="not interrupted; also .keras and checkpoint", 
 resumed_steps = steps[len(before) - 1 :]  # from the point where it was saved
 jump = [before[-1], *lost]
 axes.plot(resumed_steps, jump, label="weights only; also Keras SavedModel", marker="")
-axes.axvline(len(before), color=draw.QUIET, linestyle=":", marker="", label="saved and loaded")
+saved = {"color": draw.QUIET, "linestyle": ":", "label": "saved and loaded"}
+axes.axvline(len(before), ymax=0.7, marker="", **saved)
 axes.set(xlabel="step", ylabel="loss of all images", yscale="log")
 axes.legend(loc="upper right")
 draw.show(
@@ -557,7 +559,7 @@ for copy in (from_weights, from_saved_model, with_one_more):
 #
 # 1. A damaged file usually raises an error; an intact one shows the same jump.
 # 2. Then the first part would have shown it.
-# 3. **Right.** Plain SGD has no state.
+# 3. **Right.** Plain SGD uses no averages.
 # 4. At the same global batch size that changes nothing.
 # </details>
 #
@@ -616,7 +618,8 @@ for resume in (False, True):
 # of Keras's dropout is not a variable of the model, so no format has it.
 #
 # Order and random numbers have the same two fixes. The first makes them a function of the epoch's number, as in
-# `shuffle(8, seed=epoch)`, or `tf.random.stateless_uniform(shape, seed=(5, step))` in a custom layer; the restarted
+# `shuffle(8, seed=epoch)`, or `tf.random.stateless_uniform(shape, seed=(replica, step))` in a custom layer, with
+# `tf.distribute.get_replica_context().replica_id_in_sync_group`, else all replicas draw the same mask; the restarted
 # program must also call `set_random_seed` as before. The second puts the object that has the state into the checkpoint:
 # the iterator, with its place and its shuffle buffer, or a `tf.random.Generator`.
 
@@ -637,7 +640,7 @@ print("restored:      ", order(restored))
 #
 # 1. The format: take `.keras`
 # 2. Set the seed again after loading
-# 3. Draw the masks from a generator that the checkpoint holds, or from a seed computed from the step
+# 3. Draw the masks from a generator that the checkpoint holds, or from a seed computed from step and replica
 # 4. Nothing, it is only noise
 #
 # <details>
@@ -686,10 +689,10 @@ for case, options in enumerate([("epoch", False), (half, False), ("epoch", True)
 # %% [markdown] tags=["slide-takeaway"]
 # Weights, optimizer and the place in the training are back each time, but the callback does not restore the position in
 # your data. After a backup in the middle of an epoch, `fit` makes the right number of steps, but begins with the first
-# batches again. A shuffled run begins with the order of epoch 0.
+# batches again; with arrays each later epoch then starts in the middle, too. A shuffled run begins with the order of
+# epoch 0.
 #
-# This rarely harms a training; losing an hour of work does. If you need an exact run, count the epochs as `run` does,
-# and derive the order from the count.
+# This rarely harms. If you need an exact run, count the epochs as `run` does, and derive the order from the count.
 #
 # ### Larger runs
 #

@@ -29,7 +29,7 @@
 # %% tags=["parameters"]
 dataset = "digits"  # digits, mnist or fashion_mnist; used in section 10 alone (1,280 images)
 epochs = 1  # not used in this chapter
-workers = 2  # processes to measure in section 9, 1 to 8; they may share the cores
+workers = 2  # processes in section 9, and from 3 on ranks in section 10; 1 to 8
 
 # %% jupyter={"source_hidden": true}
 import distlab  # first, as in every chapter; TensorFlow is not needed here
@@ -68,11 +68,10 @@ print("$ mpirun -np 2 python sum_with_mpi.py")
 print(run.output["rank 0"], run.output["rank 1"], sep="\n")
 
 # %% [markdown] tags=["slide-text", "slide-predict"]
-# Horovod does the same with TensorFlow tensors, over MPI, Gloo or NCCL, and divides by $p$, because training
-# needs the mean. Training adds *gradients*, not weights, and in **every step**, although lecture notes often
-# say "aggregates the weights" or "at each epoch".
+# Horovod does the same with TensorFlow tensors, over MPI, Gloo or NCCL, and divides the sum by $p$. Training adds
+# *gradients*, not weights, and in **every step**, not once per epoch.
 #
-# What happens inside the call? The **naive** way is that rank 0 receives all arrays, adds them, and sends the sum back.
+# What happens inside the call? In the **naive** way rank 0 receives all arrays, adds them, and sends the sum back.
 # Sending $n$ bytes takes about $\alpha + n\beta$ seconds: the **latency** $\alpha$ for any message, and $\beta$ seconds
 # per byte, 1 divided by the bandwidth. Rank 0 receives one message at a time and needs
 #
@@ -104,8 +103,8 @@ for ranks in (2, 8, 64):
 # that arrives from the left to its own. In each further step it passes on the chunk that it has just added to, so that
 # each chunk collects the shares of all ranks.
 #
-# This is the first half of the all-reduce, in NumPy, with a loop over the ranks. Rank 0 has ones, rank 1
-# tens, and so on: the digits of a sum show whose shares are in it.
+# This is the first half of the all-reduce, in NumPy, with a loop over the ranks. Rank 0 has ones, rank 1 tens, and so
+# on: the digits of a sum show whose shares are in it.
 
 # %% tags=["program", "slide-code"]
 import numpy as np
@@ -134,7 +133,7 @@ for step in range(p - 1):  # all-gather: finished chunks travel to the right and
 
 # %% [markdown]
 # All ranks have the same sum, none has handled more than another, and in each step all links were busy. Play a run of
-# the program in section 3 and follow one chunk: it goes around once to collect shares, and once to be handed out.
+# the program in section 3 and follow one chunk.
 
 # %% tags=["slide-output"]
 draw.play(collectives.ring_all_reduce, size=4)
@@ -205,8 +204,8 @@ for size in (2, 4, 8, 16, 64):
 
 # %% [markdown] tags=["slide-takeaway", "slide-quiz"]
 # Each rank sends $n$ bytes on two ranks, towards $2n$ on many, and never more. If the ranks do the adding, less is
-# impossible: some rank must send $2\frac{p-1}{p}n$ bytes (Patarasuk and Yuan, 2009). (Switches that add, as in NVIDIA's
-# SHARP, need half.) What grows without limit is the other term, $2(p-1)$ latencies.
+# impossible: some rank must send $2\frac{p-1}{p}n$ bytes (Patarasuk and Yuan, 2009). (With switches that add, as
+# NVIDIA's SHARP, each rank sends $n$ only.) What grows without limit is the other term, $2(p-1)$ latencies.
 #
 # **Question.** A gradient of 1 kB on 512 ranks. What limits a ring?
 #
@@ -218,7 +217,7 @@ for size in (2, 4, 8, 16, 64):
 # <details>
 # <summary>Answer</summary>
 #
-# 1. No. Each message holds 2 bytes.
+# 1. No. A message holds one number or none, 2 bytes on average.
 # 2. No. A ring has no special rank; that is the naive way.
 # 3. **Right.** The bytes take about 2 µs, the latencies 5,110 µs.
 # 4. No. Each rank adds less than 1 kB in all.
@@ -228,7 +227,7 @@ for size in (2, 4, 8, 16, 64):
 # ## 5. Two mistakes
 #
 # The most frequent mistake is an index that is off by one. Here the second loop begins with the chunk that the rank
-# sent *first*, not with the one that it has finished.
+# sent *first*, not with its finished one.
 
 
 # %% tags=["slide-output"]
@@ -338,11 +337,11 @@ except DeadlockError as error:
 # %% [markdown] tags=["slide-predict"]
 # ## 7. Which all-reduce when?
 #
-# Two more are common. The **tree** reduces to rank 0 and then broadcasts. In **halving-doubling** partners exchange
-# halves of the array, then quarters and so on, and each adds up its part, until every rank has one finished chunk; the
-# same steps backwards hand the chunks out. Both need $2\lg p$ steps, but the tree sends the whole array in each, and
-# halving-doubling as few bytes per rank as a ring. TensorFlow's `ReductionToOneDevice` is the naive way, and
-# `HierarchicalCopyAllReduce` a tree of two levels ([03](03_mirrored_strategy.ipynb) draws both).
+# Two more are common. The **tree** reduces to rank 0 and then broadcasts. In **halving-doubling** partners, here the
+# farthest first, exchange halves of the array, then quarters and so on, and each adds up its part, until every rank has
+# one finished chunk; the same steps backwards hand the chunks out. Both need $2\lg p$ steps, but the tree sends the
+# whole array in each, and halving-doubling as few bytes per rank as a ring. TensorFlow's `ReductionToOneDevice` is the
+# naive way, and `HierarchicalCopyAllReduce` a tree of two levels ([03](03_mirrored_strategy.ipynb) draws both).
 #
 # **Predict.** 16 ranks. Which is fastest for 1 kB, and which for 10 MB?
 
@@ -367,9 +366,9 @@ draw.calculator("all-reduce")
 # %% [markdown] tags=["slide-takeaway"]
 # Small arrays want few steps: tree and halving-doubling win. Large arrays want few bytes: ring and halving-doubling
 # win. Of these four, halving-doubling is the fastest on $2^k$ ranks, from 4 on. (For tiny arrays *recursive doubling*,
-# $\lg p$ steps with whole arrays, is faster still.) With other numbers it must first pair off the ranks beyond $2^k$,
-# and the ring wins for large arrays: set the calculator to 12 ranks and find the size where it does. Libraries still
-# use rings, because in a real network distant partners share cables.
+# $\lg p$ steps with whole arrays, is faster still.) With other numbers the ring wins for large arrays: set the
+# calculator to 12 ranks and find the size. Libraries still use rings for large arrays, because in a real network
+# distant partners share cables; NCCL takes trees for smaller ones on several hosts.
 #
 # **Predict.** One of the 8 links of a ring is 10 times slower. How much slower is the all-reduce? And a slow *rank*, a
 # **straggler**: four ranks compute for 1,000 µs, rank 2 at half the speed, then all-reduce 400 kB. How much longer does
@@ -421,22 +420,23 @@ for name, program in (algorithms | {"hierarchical": hierarchical}).items():
     print(f"{name:20}64 kB in {us(small):>8}, 4,096 kB in {us(large):>9}")
 
 # %% [markdown] tags=["slide-text", "slide-picture"]
-# For the large array the hierarchy wins: each rank all-reduces only a quarter of it over the slow links.
+# Of these the hierarchy wins for the large array: each rank all-reduces only a quarter of it over the slow links. (Our
+# halving-doubling sends its largest halves over them; Open MPI's begins with the nearest rank and is a hierarchy
+# itself.)
 #
 # ## 8. Hide it behind the backward pass
 #
-# A step takes a backward pass, $T_{back}$, plus its all-reduce, $T_{reduce}$, if the second begins after the first. But
-# the last layer's gradient is ready long before the first layer's. So frameworks reduce it while they compute the next
-# ones: at best only $\max(T_{back}, T_{reduce})$ counts. One all-reduce per gradient would pay $2(p-1)\alpha$ each
-# time. Therefore gradients are collected in **buckets** (Horovod: **tensor fusion**), each reduced when it is full.
+# A step takes $T_{back} + T_{reduce}$ if its all-reduce begins after the backward pass. But the last layer's gradient
+# is ready first, so frameworks reduce it while they compute the others: at best only $\max(T_{back}, T_{reduce})$
+# counts. One all-reduce per gradient would pay $2(p-1)\alpha$ each time. Therefore gradients are collected in
+# **buckets** (Horovod: **tensor fusion**), each reduced when full.
 #
-# ![Three timelines of a backward pass and its all-reduces: one all-reduce at the end takes longest, one for each
-# gradient is delayed by latency, buckets of four gradients end shortly after the backward
-# pass](../figures/06_overlap.svg)
+# ![Three timelines: one all-reduce at the end takes longest, one for each gradient is delayed by latency, buckets of
+# four gradients end shortly after the backward pass](../figures/06_overlap.svg)
 
 # %% [markdown]
-# In the picture, 8 ranks have 48 gradients of 50 kB, and one of them becomes ready every 125 µs. (PyTorch's DDP
-# collects 25 MiB by default.)
+# In the picture, 8 ranks on the network of section 1 have 48 gradients of 50 kB, and one of them becomes ready every
+# 125 µs. (PyTorch's DDP collects 25 MiB by default.)
 #
 # **Predict.** The picture shows buckets of 1, 4 and 48 gradients. Does the step end earlier with 2, 8 or 16 than with
 # 4?
@@ -473,7 +473,7 @@ for per_bucket in (1, 2, 4, 8, 16, 48):
 # ## 9. The real thing
 #
 # `measure_all_reduce.py` measures processes on this machine: MPI's own all-reduce, and the course's ring over MPI, the
-# same function with its messages sent by mpi4py. The result is a median.
+# same function with its messages sent by mpi4py.
 #
 # **Predict.** How long does an all-reduce of 16 bytes take between two processes of one machine? And of 4 MiB?
 
@@ -491,9 +491,9 @@ for size, *row in zip(sizes, *times.values(), strict=True):
     print(f"{size:>10,} bytes", *(f"{us(seconds):>10}" for seconds in row))
 
 # %% [markdown]
-# Now we fit the ring's formula where each number shows: $\alpha$ on the sizes up to 1 KiB, where the bytes hardly
-# count, and $\beta$ on those from 1 MiB on, where the latency hardly counts. The two sizes give two values of $\beta$:
-# a range. The sizes in the **middle** are predicted. In the picture marks are measured, bands predicted.
+# Now we fit the ring's formula: $\alpha$ on the sizes up to 1 KiB, where the bytes hardly count, and $\beta$ on those
+# from 1 MiB on, where the latency hardly counts ($\beta$ includes the adding). The two sizes give two values of
+# $\beta$. In the picture marks are measured; the bands are fitted at both ends and predicted in the **middle**.
 
 # %% tags=["varies", "slide-output"]
 ring = costs.all_reduce("ring", real_ranks, sizes)
@@ -516,14 +516,14 @@ axes.legend()
 draw.show(figure, "Measured all-reduces by size as marks; as bands what α and β predict.")
 
 # %% [markdown] tags=["slide-takeaway"]
-# Two numbers describe five powers of ten roughly. **Protocols:** MPI copies short messages through a buffer (*eager*)
-# and asks before it sends long ones (*rendezvous*); each way has its own $\alpha$ and $\beta$. **Memory:** on one
-# machine a message is a copy, and arrays that fit into the cache are copied faster. So the sizes in the middle can be
-# faster than predicted, and $\beta$ is a *range*. **Other programs** delay all ranks when they interrupt one. So a fit
-# holds only for the sizes that it has seen.
+# Two numbers describe five powers of ten roughly. The ring's $\alpha$ is mostly Python, which packs and unpacks each
+# message. **Protocols:** MPI copies short messages through a buffer (*eager*) and asks before it sends long ones
+# (*rendezvous*); each way has its own $\alpha$ and $\beta$. **Memory:** on one machine a message is a copy, and arrays
+# that fit into the cache are copied faster. So $\beta$ is a *range*: between the fitted sizes expect a time near the
+# predicted range, sometimes below it, and trust no prediction beyond them.
 #
-# > **Open MPI's thresholds.** The library changes its algorithm with the size: with two ranks Open MPI 4.1 takes
-# > halving-doubling from 256 KiB on. To force one (4: ring):
+# > **Open MPI's thresholds.** With two ranks Open MPI 4.1 takes recursive doubling, a single step, below 4 KiB (so its
+# > α above is half a message's), and halving-doubling from 256 KiB on. To force one (4: ring):
 # > `mpirun --mca coll_tuned_use_dynamic_rules 1 --mca coll_tuned_allreduce_algorithm 4 -np 2 python …`
 
 # %% [markdown]

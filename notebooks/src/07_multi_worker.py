@@ -329,7 +329,8 @@ draw.show(draw.seen(cases, FILES, PER_FILE), text)
 # <details>
 # <summary>Answer</summary>
 #
-# 1. It tries FILE, because there is a file, and fails: one file for four workers.
+# 1. It tries FILE, because there is a file, and fails: one file for four workers. Only worker 0 says so; the others get
+#    no data.
 # 2. With OFF each worker sees all 1,000.
 # 3. **Right.** The first reads everything four times, the second once.
 # 4. The batch size does not decide which worker reads what.
@@ -378,9 +379,10 @@ for count in (1, team):
 
 # %% jupyter={"source_hidden": true} tags=["varies", "slide-output"]
 loops = {count: np.array(run.result["loop"]["seconds"])[5:] for count, run in runs.items()}
-(_, _), (single_step, single_cpu) = np.median(loops[1], axis=0)
+(single_gradient, _), (single_step, single_cpu) = np.median(loops[1], axis=0)
 (gradient, _), (step, step_cpu) = np.median(loops[team], axis=0)
 seconds = {
+    "one process, gradient alone": single_gradient,
     "one process, whole step": single_step,
     f"{team} workers, gradient alone": gradient,
     f"{team} workers, whole step": step,
@@ -469,7 +471,7 @@ print(f"1. everybody to one path, try {tries}: {happened}")
 print("2. the chief alone reads a mean of 2.0 as:", round(wrong["mixed"]["read alone"], 2))
 tensors = tf.train.list_variables(str(saved / "wrong" / "alone"))
 print(f"3. the chief alone, a checkpoint: written, {len(tensors)} entries")
-print("4. the chief alone, model.save:", failed.rank, "gave up, exit code", failed.exit_code)
+print("4. the chief alone, model.save: gave up after 2 s, exit code", failed.exit_code)
 print("variables with a part in each worker:", wrong["combined on read"])
 
 # %% [markdown] tags=["slide-takeaway"]
@@ -481,12 +483,12 @@ print("variables with a part in each worker:", wrong["combined on read"])
 # part. Saving reads them.
 #
 # If the others wait, the chief waits forever: a **deadlock**. If they continue, TensorFlow pairs the chief's collective
-# with whatever the others call next: with one other worker, 2 gives (2 + 100) / (1 + 3) = 25.5.
+# with whatever the others call next: with one other worker, 2 gives (2 + 100) / (1 + 3) = 25.5. Where the shapes
+# differ, TensorFlow raises `Shape mismatch in the collective instance`; where they are equal nobody notices.
 
 # %% [markdown] tags=["slide-quiz"]
-# Where the shapes differ, TensorFlow raises `Shape mismatch in the collective instance`; where they are equal nobody
-# notices. **3 works** without such variables: mirrored weights are complete in every worker. Add one
-# batch-normalisation layer, and it hangs. So the rule is: *every worker calls; the chief keeps.*
+# **3 works** without such variables: mirrored weights are complete in every worker. Add one batch-normalisation layer,
+# and it hangs. So the rule is: *every worker calls; the chief keeps.*
 #
 # **Question.** The line `if is_chief: print(accuracy.result())` runs after each epoch. What is wrong with it?
 #
@@ -555,9 +557,9 @@ for count in (team, team + 1):
 
 # %% [markdown] tags=["slide-takeaway"]
 # Apart from rounding, the weights depend neither on the number of workers nor on how the batches are divided: in each
-# step the *union* of the parts is the same global batch. (Dropout and batch normalisation act on each worker's part
-# alone, so with them the weights would differ.) The comparison is short on purpose, since rounding differences grow
-# from step to step.
+# step the *union* of the parts is the same global batch. (For `fit` the samples are counted in a second pass of the
+# same pipeline.) (Dropout and batch normalisation act on each worker's part alone, so with them the weights would
+# differ.) The comparison is short on purpose, since rounding differences grow from step to step.
 #
 # We chose 960 samples because 48 divides 960. A last batch that does not fill all workers needs care, as on several
 # devices: [chapter 04, section 7](04_custom_training_loop.ipynb).

@@ -86,7 +86,7 @@ print(data.describe(dataset))
 # changes the weights when it arrives.
 
 # %% [markdown] tags=["slide-predict"]
-# `OneDeviceStrategy` puts everything on one device. Use it to find an error without changing the program.
+# `OneDeviceStrategy` helps to find an error without changing the program.
 #
 # `CentralStorageStrategy` has each variable once, on the *parameter device*, usually the CPU. In each step every
 # replica reads it and sends its gradient back. It helps with embedding tables that do not fit on a GPU, and is still
@@ -108,7 +108,7 @@ with central.scope():
 def update():
     def replica():
         with tf.GradientTape() as tape:
-            loss = 2.0 * variable
+            loss = variable**2
         optimizer.apply_gradients([(tape.gradient(loss, variable), variable)])
 
     central.run(replica)
@@ -121,11 +121,12 @@ update()
 print(f"1 − 0.1 · (the sum of {workers} gradients of 2) = {float(variable):.1f}")
 
 # %% [markdown] tags=["slide-takeaway"]
-# No sum travels back. The parameter device applies the sum, and in the next step every replica reads the new value. So
-# the traffic of this device grows with the number of replicas.
+# No sum travels back: the parameter device applies it, and in the next step every replica reads the new value. (Those
+# messages are not in the list, because TensorFlow places reads only when the step runs.) So the traffic of this device
+# grows with the number of replicas.
 #
-# Both strategies are synchronous, so both must give the weights of a plain `fit`: same first weights, same batches, 20
-# SGD steps.
+# `OneDeviceStrategy` and `CentralStorageStrategy` are synchronous, so both must give the weights of a plain `fit`: same
+# first weights, same batches, 20 SGD steps.
 
 
 # %%
@@ -158,8 +159,8 @@ for strategy in (tf.distribute.OneDeviceStrategy(computing[0]), central):
 # two parameter servers and writes gradients to both; beside it a TF_CONFIG](../figures/08_parameter_server_roles.svg)
 #
 # All processes run the same file and read their job from TF_CONFIG. Workers and servers only serve. Here `fit` always
-# needs `steps_per_epoch`, and each worker repeats its data without an end. The data are a `tf.data.Dataset` or, as
-# here, a `DatasetCreator`, whose function each worker calls once: for *all* digits, in its own order.
+# needs `steps_per_epoch`, and each worker repeats its data endlessly. The data are a `tf.data.Dataset` or, as here, a
+# `DatasetCreator`, whose function each worker calls once: for *all* digits, in its own order.
 
 # %% tags=["slide-code"]
 programs.show(PROGRAMS / "minimal.py")
@@ -173,7 +174,7 @@ print(run.output["chief"])
 
 # %% [markdown]
 # `steps_per_epoch` counts the gradients of *all* workers, so an epoch has 100 updates, however many workers share them.
-# `fit` refuses a callback at the end of a *batch*, since the chief does not wait for any step.
+# `fit` refuses callbacks at the beginning or the end of a *batch*, since the chief does not wait for any step.
 #
 # `fit` uses a **`ClusterCoordinator`** object in the chief. A custom loop calls it directly:
 #
@@ -196,8 +197,8 @@ programs.show(PROGRAMS / "parameter_server.py", "Trainer.step")
 
 # %% [markdown] tags=["slide-predict"]
 # The function `later` delays each gradient by a *sleep* of 50 ms. It simulates computing on the worker's own device and
-# needs no core, for which the processes would compete. One launch has five runs: `distlab launch --workers 2
-# --parameter-servers 2 parameter_server.py -- --runs in_order equal …`
+# needs no core. One launch has five runs: `distlab launch --workers 2 --parameter-servers 2 parameter_server.py --
+# --runs in_order equal …`
 #
 # - `in_order`: 20 gradients without sleep, each scheduled when the one before is done;
 # - `equal`: all gradients at once in the queue;
@@ -269,12 +270,13 @@ print(f"So the slow worker takes {slow:.1f} times as long as another, not {0.2 /
 
 # %% [markdown]
 # What is not sleep goes into the gradient itself, into the chief, which wakes up for each one, and into the messages
-# between servers and workers. With *equal* workers you get nothing in return.
+# between servers and workers.
 #
 # ### Where the variables are
 #
 # The program gives the strategy a **partitioner**: `MinSizePartitioner(64 << 10, max_shards=2)` cuts a variable along
-# its first axis into at most two pieces, each of at least 64 KiB. Variables and pieces go to the servers in turn:
+# its first axis into at most two pieces, each of at least 64 KiB; a smaller one stays whole. Variables and pieces go to
+# the servers in turn:
 
 # %%
 for name, shape, device in run.result["variables"]:
@@ -282,8 +284,8 @@ for name, shape, device in run.result["variables"]:
     print(f"ps {server}: {name:22} {shape!s:10} {4 * np.prod(shape):>9,} bytes")
 
 # %% [markdown]
-# Each server has about half of the bytes, and so half of the traffic. A dense kernel travels whole in every step. Of
-# an embedding only the rows that a batch names travel, and its gradient is a list of rows (`tf.IndexedSlices`): that is
+# Each server has about half of the bytes and of the traffic. A dense kernel travels whole in every step. Of an
+# embedding only the rows that a batch names travel, and its gradient is a list of rows (`tf.IndexedSlices`): that is
 # what parameter servers are good at.
 #
 # In the run `in_order` no gradient can be stale. So the cluster must give what `fit` gives in this kernel:
@@ -340,7 +342,7 @@ for worker, count in enumerate(np.bincount(lost["worker"], minlength=team)):
 print("lost_server:", measured["lost_server"].get("error", "it died after the last gradient"))
 
 # %% [markdown] tags=["slide-takeaway"]
-# **A lost worker** costs nothing but its speed. The coordinator notices that the connection is closed, puts the
+# **A lost worker** costs only its share of the speed. The coordinator notices that the connection is closed, puts the
 # gradient back into the queue, and another worker takes it. If the worker had died *during* or after its update and
 # before its answer, a part of the gradient or all of it would count twice: `schedule` promises "at least once". A
 # restarted worker may join again.
@@ -348,8 +350,6 @@ print("lost_server:", measured["lost_server"].get("error", "it died after the la
 # **A lost server** takes its variables with it. The coordinator tries a few times, then `join` raises
 # `UnavailableError`. Start the job again from the chief's last checkpoint ([chapter 13](13_fault_tolerance.ipynb)). The
 # same holds for a lost chief.
-#
-# So "asynchronous training survives failures" is half of the truth: it survives the loss of *workers*.
 
 # %% [markdown]
 # ## 6. What staleness and waiting cost, simulated
@@ -358,8 +358,8 @@ print("lost_server:", measured["lost_server"].get("error", "it died after the la
 
 # %% [markdown] tags=["slide-predict"]
 # **Staleness** has a price. The same 320 gradients with the same learning rate: by one worker, whose gradients are
-# fresh; by eight asynchronous workers; and by eight synchronous ones, which add eight gradients per step. Each loss is
-# the mean over three seeds.
+# fresh; by eight asynchronous workers; and by eight synchronous ones, whose step is along the sum of eight gradients
+# (that of the mean, as in chapters 03 to 07, at eight times the rate). Each loss is the mean over three seeds.
 #
 # **Predict.** Which of the three tolerates the largest learning rate?
 
@@ -410,11 +410,12 @@ draw.show(figure, text + "by the slow factor.")
 # %% [markdown] tags=["slide-takeaway"]
 # If $w$ workers need $t_1, \dots, t_w$ seconds per gradient, synchronous training applies $w / \max t_i$ gradients per
 # second: it has the pace of the slowest. Asynchronous rates add up: $\sum 1 / t_i$. With one slow worker of eight the
-# ratio is $(7k + 1)/8$. The first line comes close: the run is short.
+# ratio is $(7k + 1)/8$. On the two fast networks it is above 1 from the first delay on; at 1 Gbit/s even without one,
+# for the ring has 14 latencies per step.
 #
 # On the slow network the *synchronous* way wins until one worker is two to three times slower. All eight gradients and
-# all eight answers pass one server's port, while the ring spreads them over all links. More servers help. This model is
-# tiny; with many more weights the first network, too, would be slow.
+# all eight answers pass one server's port, while the ring spreads them over all links. More servers help. With many
+# more weights the first network, too, would be slow.
 #
 # **Question.** The slow worker is always the same one. You stay synchronous and give it fewer images per step. What
 # happens?
@@ -453,12 +454,12 @@ for backups in range(4):
 
 # %% [markdown] tags=["slide-takeaway"]
 # One backup worker removes most of the waiting and costs a ninth of the work. The last column counts both: two are
-# best, and as fast as asynchronous training, with no stale gradient. In Chen et al. a late worker first finishes its
-# gradient, which is dropped when it arrives; so it misses the next steps too, and you need more backups.
+# best, and as fast as asynchronous training. In Chen et al. a late worker first finishes its gradient, which is dropped
+# when it arrives; so it misses the next steps too, and you need more backups.
 #
 # They help against workers that are slow *by chance*: one that is always slow is always dropped, with its share of the
-# data. Today's strategies have no switch for them (TensorFlow 1 had `SyncReplicasOptimizer`). Look for the cause
-# instead ([chapter 13](13_fault_tolerance.ipynb), a straggler).
+# data. Today's strategies have no switch for them. Look for the cause instead ([chapter 13](13_fault_tolerance.ipynb),
+# a straggler).
 
 # %% [markdown] tags=["slide-table"]
 # ## 7. What to use today
@@ -472,14 +473,12 @@ for backups in range(4):
 # | tables too large for any device | parameter servers, or an embedding that is divided over the devices |
 #
 # Older texts advise asynchronous training where machines differ or disappear. Since then training moved to equal GPUs,
-# and jobs learned to save on notice and restart. And no test can compare an asynchronous run with serial training; only
-# `in_order` could be compared.
+# and jobs learned to save on notice and restart. No test can compare an asynchronous run with serial training.
 
 # %% [markdown] tags=["slide-takeaway"]
 # **The author's word.** In December 2024 Keras's author François Chollet called parameter servers "basically never the
 # right idea", even with several machines, and advised Keras 3 with JAX and `keras.distribution`
-# ([keras#20585](https://github.com/keras-team/keras/issues/20585)). [Chapter 08b](08b_keras_3.ipynb) measures what
-# Keras 3 can do.
+# ([keras#20585](https://github.com/keras-team/keras/issues/20585)).
 #
 # So learn parameter servers to read older programs and papers, for recommenders, and because staleness comes back: in
 # asynchronous reinforcement learning and in pipelines.
@@ -501,8 +500,8 @@ for backups in range(4):
 # </details>
 
 # %% [markdown]
-# > **Box: TPUs.** A TPU (Tensor Processing Unit) is Google's processor for matrix products. `TPUStrategy` is
-# > synchronous data parallelism over its cores. On today's TPU VMs the program runs on the machine that has the TPU:
+# > **Box: TPUs.** A TPU (Tensor Processing Unit) is Google's processor for matrix products. On today's TPU VMs the
+# > program runs on the machine that has the TPU:
 # >
 # > ```python
 # > resolver = tf.distribute.cluster_resolver.TPUClusterResolver(tpu="local")
@@ -516,8 +515,8 @@ for backups in range(4):
 #
 # > **Box: two older names.** **Estimators** (2017 to 2023) were TensorFlow 1's training API, with TF_CONFIG and
 # > parameter servers inside; `Model.fit` with a strategy replaced them. **Mesh TensorFlow** (2018) was a language for
-# > model parallelism: devices form a mesh, and a layout says which dimension of a tensor is divided along which axis.
-# > The idea lives on in DTensor ([chapter 12](12_model_parallelism.ipynb)) and in JAX's shardings.
+# > model parallelism. Its meshes and layouts live on in DTensor ([chapter 12](12_model_parallelism.ipynb)) and in JAX's
+# > shardings.
 
 # %% [markdown]
 # ## Quiz
@@ -543,7 +542,7 @@ quizzes.ask("08")
 # **Sources.**
 # - TensorFlow: [Parameter server
 #   training](https://www.tensorflow.org/tutorials/distribute/parameter_server_training),
-#   [ClusterCoordinator](https://www.tensorflow.org/api_docs/python/tf/distribute/coordinator/ClusterCoordinator).
+#   [ClusterCoordinator](https://www.tensorflow.org/api_docs/python/tf/distribute/experimental/coordinator/ClusterCoordinator).
 # - Li et al. (2014), [*Scaling distributed machine learning with the parameter
 #   server*](https://www.usenix.org/conference/osdi14/technical-sessions/presentation/li_mu), OSDI.
 # - Chen et al. (2016), *Revisiting distributed synchronous SGD*, [arXiv:1604.00981](https://arxiv.org/abs/1604.00981).

@@ -54,14 +54,14 @@ print(data.describe(dataset))
 # The old one, here called *legacy Keras*, lives on as `tf-keras`, selected by `TF_USE_LEGACY_KERAS=1`. This course uses
 # it because Keras 3 fails in some cases with several processes.
 #
-# With several processes, ask first: *who adds up the gradients?* Under `MultiWorkerMirroredStrategy` it is the
-# optimizer's `apply`, so this loop needs no all-reduce of its gradients:
+# Ask first: *who adds up the gradients?* Under `MultiWorkerMirroredStrategy` it is the optimizer's `apply`, so this
+# loop needs no all-reduce of its gradients:
 
 # %% tags=["slide-code"]
 programs.show(PROGRAMS / "minimal.py")
 
 # %% [markdown]
-# In a terminal: `distlab launch --workers 2 minimal.py`. All workers print the same lines; they are shown once:
+# In a terminal: `distlab launch --workers 2 minimal.py`. All workers print the same lines, shown once:
 
 # %% tags=["varies", "slide-output"]
 run = launch.tensorflow(PROGRAMS / "minimal.py", workers=team, **how)
@@ -70,8 +70,8 @@ print(*set(run.output.values()), sep="\n")
 # %% [markdown] tags=["slide-predict"]
 # ## 2. What works, measured
 #
-# TensorFlow's guide has a table "strategy × training API". Here it is measured: each cell is a program that ran, and
-# its weights are compared with those of the default strategy (`make support-table` repeats it).
+# Each cell of the next table is a program that ran, and its weights are compared with those of the default strategy
+# (`make support-table` repeats it).
 #
 # **Predict.** `fit` or a loop, legacy Keras or Keras 3: which strategies fail where?
 
@@ -79,25 +79,26 @@ print(*set(run.output.values()), sep="\n")
 Markdown(strategy_support.markdown(strategy_support.read(PROGRAMS / "support_table.json")))
 
 # %% [markdown] tags=["slide-takeaway", "slide-points"]
-# What does not work, and why:
+# What fails, and why:
 #
 # - **`MultiWorkerMirroredStrategy`, `fit`.** Where TensorFlow expects a tensor, it gets a `PerReplica` object with one
 #   value per replica, and cannot convert it. With *one* worker `fit` works, so test with two.
 # - **`ParameterServerStrategy`.** `fit` fails, and in a loop the optimizer's counter loses updates: take legacy Keras,
 #   or a loop without schedules and Adam.
-# - **Horovod.** Its optimizer fails; [chapter 09](09_horovod.ipynb) has another.
+# - **Horovod.** It expects TensorFlow's variables: a loop works if broadcast and tape get the `value` of each of
+#   Keras's; for `fit` [chapter 09](09_horovod.ipynb) has an optimizer.
 #
-# `MirroredStrategy` works here, on CPU devices. On several GPUs, users report that Keras 3.5 with XLA hangs
-# ([keras#20763](https://github.com/keras-team/keras/issues/20763), open), and that `jit_compile=False` was needed
-# ([keras#18627](https://github.com/keras-team/keras/issues/18627), closed).
+# `MirroredStrategy` works here, on CPU devices. On several GPUs, users report that Keras 3.5 with XLA and mixed
+# precision hangs ([keras#20763](https://github.com/keras-team/keras/issues/20763), open), and that `jit_compile=False`
+# was needed ([keras#18627](https://github.com/keras-team/keras/issues/18627), closed).
 
 # %% [markdown] tags=["slide-predict"]
 # ## 3. One all-reduce too many
 #
 # The loop divides each loss by the *global* batch size. So the *sum* of the workers' gradients is the gradient of the
-# batch's mean loss, and `apply` forms this sum. You might add your own all-reduce before it: out of habit, if you come
-# from Horovod, or to clip the whole gradient (Keras 3's `global_clipnorm` clips each worker's own). Legacy Keras can
-# then leave out its own (`skip_gradients_aggregation=True`); Keras 3 cannot.
+# batch's mean loss, and `apply` forms this sum. You might add your own all-reduce before it, if you come from Horovod
+# or want to clip the whole gradient (Keras 3's `global_clipnorm` clips each worker's own). Legacy Keras can then leave
+# out its own (`skip_gradients_aggregation=True`); Keras 3 cannot.
 #
 # `keras_3.py` trains with SGD and with Adam. Each time `apply` gets the gradients in three ways: as they are, added up
 # before (`SUM`), averaged before (`MEAN`).
@@ -132,9 +133,8 @@ for name, optimizer in keras_3.OPTIMIZERS.items():
 # ![Two workers' gradients 1 and 3: apply makes 4 of them, but 8 if they are added
 # before](../figures/08b_one_all_reduce_too_many.svg)
 #
-# For SGD that is a learning rate $n$ times as large. (At 100 % the wrong run is as far from serial training as serial
-# training is from its start.) Adam divides $m$, a running mean of gradients, by the root of $v$, a running mean of
-# their squares:
+# For SGD that is a learning rate $n$ times as large. (100 % is the distance between the first and the last weights of
+# serial training.) Adam divides $m$, a running mean of gradients, by the root of $v$, a running mean of their squares:
 #
 # $$\eta \, \frac{n m}{\sqrt{n^2 v} + \varepsilon} = \eta \, \frac{m}{\sqrt{v} + \varepsilon / n}.$$
 #
@@ -156,8 +156,7 @@ for epsilon in (1e-7, 1e-16):
     print(f"Adam, ε = {epsilon:g}: a doubled loss changes the weights by up to {change:.0e}")
 
 # %% [markdown] tags=["slide-quiz"]
-# With the usual ε, only weights whose gradient is about as small as ε move differently. With a tiny ε the factor
-# cancels.
+# With the usual ε, only weights whose gradient is about as small as ε move differently.
 #
 # **Question.** Four workers; a loop in Keras 3 does `all_reduce("SUM")`, clips that gradient's norm and calls `apply`.
 # What makes it right?
@@ -181,18 +180,19 @@ for epsilon in (1e-7, 1e-16):
 #
 # Keras 3 has its own interface to data and model parallelism: `DataParallel`, and `ModelParallel` with a `LayoutMap`
 # from the paths of variables to their splits over a mesh, a grid of devices with named axes. The
-# [guide](https://keras.io/guides/distribution/) names JAX and PyTorch as backends.
+# [guide](https://keras.io/guides/distribution/) names JAX and PyTorch as backends; in release 3.15 PyTorch is still
+# missing.
 #
 # ```python
 # mesh = keras.distribution.DeviceMesh((1, 4), ("batch", "model"), devices)  # 4 names of list_devices()
 # layouts = keras.distribution.LayoutMap(mesh)
 # layouts[".*hidden/kernel"] = (None, "model")  # its columns are divided along the mesh's axis "model"
+# # before any layer, optimizer or model is made:
 # keras.distribution.set_distribution(keras.distribution.ModelParallel(layout_map=layouts))
 # ```
 #
 # `keras_distribution.py` trains with `fit` on four devices, and a layer that changes nothing records which devices
-# compute. Read `4 × (784, 4)` as: each of four devices holds an array of this shape. The right columns were recorded on
-# JAX, which the course does not install.
+# compute. Read `4 × (784, 4)` as: each of four devices holds an array of this shape.
 #
 # **Predict.** What does `ModelParallel` do on TensorFlow: split, fail, or nothing?
 
@@ -213,10 +213,9 @@ print(f"JAX: recorded on {recorded['measured']} with {versions}")
 
 # %% [markdown] tags=["slide-takeaway"]
 # On TensorFlow the layouts are accepted and ignored. One device does everything, the result is right, and the others
-# idle. `MirroredStrategy`, for comparison, uses all four. On JAX `DataParallel` divides the batch, and `ModelParallel`
-# the kernel; a mesh of 2 × 2 would divide both. But a key must match the *whole* path. `hidden/kernel` is only a part
-# of it and divides nothing, without a warning: write `.*hidden/kernel`. (Earlier releases accepted a part, and the
-# guide's example, `d1/kernel`, needs that.)
+# idle. On JAX `DataParallel` divides the batch, and `ModelParallel` the kernel; a mesh of 2 × 2 would divide both. But
+# a key must match the *whole* path. `hidden/kernel` is only a part of it and divides nothing, without a warning: write
+# `.*hidden/kernel`. (Earlier releases accepted a part, and the guide's example, `d1/kernel`, needs that.)
 
 # %% [markdown] tags=["slide-table"]
 # ## 5. Which Keras to take
@@ -228,11 +227,12 @@ print(f"JAX: recorded on {recorded['measured']} with {versions}")
 # | several machines, TensorFlow, a loop | Keras 3 with the loop of section 1 |
 # | Horovod | legacy Keras, or Keras 3 with the optimizer of [09](09_horovod.ipynb) |
 # | parameter servers | legacy Keras |
-# | a new project on several machines | Keras 3 on JAX with `keras.distribution`, or PyTorch |
+# | a new project on several machines | Keras 3 on JAX with `keras.distribution`, or PyTorch without Keras |
 #
-# JAX with `keras.distribution` is also the advice of Keras's author, in the thread where he states that Keras 3 does
-# not work with `MultiWorkerMirroredStrategy` ([keras#20585](https://github.com/keras-team/keras/issues/20585), December
-# 2024). Section 2 narrows that down: on CPUs only `fit` fails.
+# Keras's author also advises JAX with `keras.distribution`, and states that Keras 3 does not work with
+# `MultiWorkerMirroredStrategy` ([keras#20585](https://github.com/keras-team/keras/issues/20585), December 2024).
+# Section 2 narrows that down: on CPUs only `fit` fails. On several machines each process first calls
+# `keras.distribution.initialize(job_addresses, num_processes, process_id)`.
 
 # %% [markdown]
 # ## Quiz
@@ -253,5 +253,5 @@ quizzes.ask("08b")
 # **Next.** [09 Horovod](09_horovod.ipynb).
 #
 # **Sources.**
-# - Keras: [Distributed training with Keras 3](https://keras.io/guides/distribution/).
+# - Keras: [Distributed training with Keras](https://keras.io/guides/distribution/).
 # - Kingma and Ba (2015), *Adam*, [arXiv:1412.6980](https://arxiv.org/abs/1412.6980).

@@ -75,8 +75,6 @@ programs.show(PROGRAMS / "minimal.py")
 # horovodrun -np 2 --gloo python minimal.py
 # ```
 #
-# The cell does so too.
-#
 # **Predict.** One process takes 280 steps. How many does each of two ranks take? Do both print the same loss?
 
 # %% tags=["varies"]
@@ -89,7 +87,7 @@ print("in the folder:", *sorted(path.name for path in copy.parent.iterdir()))
 
 # %% [markdown]
 # Half of the steps, since each step takes 32 images *per rank*. The losses differ, because each rank prints that of its
-# own last batch; the weights are equal, as section 11 proves for three others.
+# own last batch; the weights are equal.
 #
 # > **Horovod in 2026.** The last release, 0.28.1, is from June 2023: start a new project with `tf.distribute` or
 # > PyTorch. But many programs on clusters use Horovod, and its ideas live on: the ring, tensor fusion, one process per
@@ -104,8 +102,8 @@ print("in the folder:", *sorted(path.name for path in copy.parent.iterdir()))
 #
 # **Why this scales.** Under `MirroredStrategy` one process must feed all GPUs: eight need eight times as many images
 # per second. A `tf.function` runs without Python's lock (the GIL), but what stays Python, such as generators, callbacks
-# and eager steps, runs one thread at a time. With one process per device both grow with the devices. Only the
-# all-reduce is in common, and a rank's neighbours in the ring may be on other hosts.
+# and eager steps, runs one thread at a time. With one process per device, Python and the input pipeline grow with the
+# devices. Only the all-reduce is in common, and a rank's neighbours in the ring may be on other hosts.
 #
 # | | `MirroredStrategy` | `MultiWorkerMirroredStrategy` | Horovod |
 # |---|---|---|---|
@@ -121,8 +119,7 @@ print("in the folder:", *sorted(path.name for path in copy.parent.iterdir()))
 # ## 3. Collectives
 #
 # To *look* at ranks, we start some that wait: engines of ipyparallel, as a job of MPI. A cell that begins with `%%px`
-# runs on every rank, not in this kernel. The collectives are those of [chapter
-# 06](06_collectives_and_ring_all_reduce.ipynb).
+# runs on every rank, not in this kernel.
 
 # %%
 ranks = launch.start_engines(4 if workers >= 4 else 2)
@@ -156,7 +153,7 @@ for name, tensor in moved.items():
     print(f"{name:>14}: {tensor.numpy().tolist()}")
 
 # %% [markdown] tags=["slide-text", "slide-predict"]
-# The average is the default, since that is what gradients need. `hvd.init()` is where the processes meet.
+# The average is the default. `hvd.init()` is where the processes meet.
 #
 # **Question.** The program is started with `python train.py`, without a launcher. What is `hvd.size()`?
 #
@@ -195,7 +192,7 @@ except launch.WorkerFailed as failed:
 
 # %% [markdown] tags=["slide-takeaway"]
 # Rank 0 still waits in the accuracy of step 0, which rank 1 never averages; rank 1 waits in the gradient of step 1.
-# (The list says who is *missing* where; "!": for too long.) Let all ranks average, and rank 0 alone print.
+# (The list says who is *missing* where.) Let all ranks average, and rank 0 alone print.
 #
 # > **My job hangs**
 # >
@@ -234,11 +231,10 @@ display(programs.show(tape, "pin_device"), changed("make_optimizer", "step"))
 # that must be equal. From then on equal gradients keep them equal. To resume, only rank 0 reads the checkpoint, and the
 # broadcast carries it to the others.
 #
-# **Step 6, checkpoint on rank 0.** All have the same weights, and several writers to one file damage it (section 8):
-# one writes.
+# **Step 6, checkpoint on rank 0.** All have the same weights, and several writers would damage the file (section 8).
 #
 # **Step 7, shard the data.** Here all ranks shuffle alike, and each takes every $N$-th sample. `minimal.py` shards
-# first: then each rank shuffles its own part, the same one in every epoch.
+# first: then each rank has the same part in every epoch, and shuffles it.
 #
 # **Step 8, steps per epoch.** One pass through the data takes $1/N$ of the steps.
 
@@ -274,7 +270,7 @@ changed("begin", "save", "batches", "steps_per_epoch")
 # the backend must be **compiled in**, and NCCL works only between GPUs.
 
 # %% [markdown] tags=["slide-text"]
-# For Open MPI, horovodrun writes this line, and so should you:
+# For Open MPI, horovodrun writes a line like this:
 #
 # ```
 # mpirun -np 8 -H host0:4,host1:4 -bind-to none -map-by slot \
@@ -283,8 +279,9 @@ changed("begin", "save", "batches", "steps_per_epoch")
 #
 # - `-bind-to none`: a rank may use all cores of its host.
 # - `-map-by slot`: fill one host after the other. A **slot** is room for one process.
-# - `-mca pml ob1 -mca btl ^openib`: MPI's messages go by TCP, because Open MPI's RDMA often crashes programs that start
-#   processes (Python's `multiprocessing`). NCCL uses RDMA by itself.
+# - `-mca pml ob1 -mca btl ^openib`: between hosts MPI's messages go by TCP, because Open MPI's RDMA often crashes
+#   programs that start processes (Python's `multiprocessing`). NCCL uses RDMA by itself. Without GPUs the gradients are
+#   such messages: on InfiniBand, try it without these two.
 # - `-x NAME`: copy a variable of this shell to all hosts; horovodrun does so with nearly all.
 #
 # `cores.py` prints on which cores each of two ranks may run:
@@ -301,14 +298,13 @@ for options in ("", flags):
     print(run.stdout or run.stderr, end="")
 
 # %% [markdown] tags=["slide-takeaway", "slide-predict"]
-# Open MPI binds each rank to one core if there are at most two, else to a socket or NUMA node. All threads of the rank,
-# TensorFlow's and the input pipeline's, must share that. (Where the system does not let MPI bind, both lines give the
-# same.)
+# Open MPI binds each rank to one core if there are at most two, else to a socket or NUMA node. All threads of the rank
+# must share that. (Where MPI may not bind, both lines agree.)
 #
 # ## 7. Two ways to feed the data
 #
-# Step 7 gave every rank a **partition** of each epoch. Many programs do not divide the data: every rank draws from
-# **everything**, shuffled with its own seed, and the epoch is cut to the same number of steps.
+# Step 7 gave every rank a **partition** of each epoch. In many programs every rank instead draws from **everything**,
+# shuffled with its own seed, and the epoch is cut to the same number of steps.
 #
 # **Predict.** With 2 ranks, what fraction of the samples is seen in an epoch? And with 4?
 
@@ -350,15 +346,13 @@ draw_seen(cases, 64, "samples 0 to 63 of the data", text)
 
 # %% [markdown] tags=["slide-takeaway"]
 # All of $N$ ranks miss a sample with probability $(1-\frac1N)^N$, since each takes $1/N$ of the samples: for two ranks
-# a quarter, for many $1/e$. Over the epochs it evens out. But with *one* seed for all, every rank sees the same samples
-# (section 8).
+# a quarter, for many $1/e$. With *one* seed for all, every rank sees the same samples (section 8).
 
 # %% [markdown] tags=["slide-text", "slide-predict"]
 # ## 8. When a step is forgotten
 #
-# Six of the eight steps can be forgotten without an error; of these only step 6, the checkpoint, may raise one.
+# Six of the eight steps can be forgotten, and no error follows; only without step 6, the checkpoint, a write may fail.
 # `forgotten_steps.py` forgets each in turn: it replaces the function of `train_tape.py` by that of the serial program.
-# Then it asks each run the same questions.
 #
 # **Predict.** In which of the six cases do the ranks end with different weights? In which does the loss look best?
 
@@ -404,15 +398,14 @@ draw.show(figure, text)
 # %% [markdown] tags=["slide-takeaway"]
 # **No broadcast**: the ranks start apart and stay apart, by the same amount, for they add the same averaged gradients
 # to different weights. Those gradients fit none of them. **Tape not wrapped**: each rank trains alone, with a rate that
-# is too large; they drift apart. In both, the loss only looks like that of a slower training; the other columns show
-# the mistake.
+# is too large; they drift apart. In both, the loss only looks like that of a slower training.
 #
-# **Not sharded**: all weights agree, but all ranks take the same 32 samples, so the last loss is of one batch only.
-# **Steps per epoch not divided**: the loss even looks *better*, since the "epoch" went through the data once per rank.
-# **Rate not scaled**: a correct, slower training.
+# **Not sharded**: all weights agree, but all ranks take the same 32 samples, so the update averages two equal
+# gradients, and half of the samples are never seen. **Steps per epoch not divided**: the loss even looks *better*,
+# since the "epoch" went through the data once per rank. **Rate not scaled**: a correct, slower training.
 #
-# **Checkpoint on all ranks**: writers to one path disturb each other. Below they write to one path twenty times; what
-# fails depends on timing.
+# **Checkpoint on all ranks**: writers to one path disturb each other, below in twenty attempts; what fails depends on
+# timing.
 
 # %% tags=["varies"]
 unreadable = race["times"] - len(race["kept"])
@@ -453,9 +446,8 @@ changed("make_optimizer", "callbacks", "begin", before=serial_keras, after=keras
 # `MetricAverageCallback` averages the metrics at the end of each epoch; without it each rank reports its own part of
 # the data.
 #
-# For step 5 Horovod has `BroadcastGlobalVariablesCallback`. It acts *after* the first step, because in other programs
-# the variables may not exist before. Ours do exist, so `train_keras.py` broadcasts before `fit`. The next cell trains
-# both ways.
+# For step 5 Horovod has `BroadcastGlobalVariablesCallback`. It acts *after* the first step, because variables may not
+# exist before. Ours do, so `train_keras.py` broadcasts before `fit`.
 #
 # **Predict.** Do the ranks end equal with the late broadcast? Is it the same model?
 
@@ -484,9 +476,9 @@ print(f"differs between ranks by {between:.2f}, from a broadcast in time by {lat
 # ### Keras 3
 #
 # Horovod's optimizer and callbacks know tf-keras only; with Keras 3 they fail ("'Variable' object has no attribute
-# 'ref'"). But an optimizer of Keras 3 has one method through which all gradients go, `apply`. And Horovod broadcasts
-# TensorFlow's variables, which are the `value` of Keras's. (`fit` calls `average` as
-# `LambdaCallback(on_epoch_end=average)`.)
+# 'ref'"). But an optimizer of Keras 3 has one method through which all gradients go, `apply`. Horovod broadcasts
+# TensorFlow's variables, which are the `value` of Keras's. (A loop keeps the tape, and asks it for the gradients of
+# these.) (`fit` calls `average` as `LambdaCallback(on_epoch_end=average)`.)
 
 # %%
 keras3 = PROGRAMS / "train_keras3.py"
@@ -545,12 +537,12 @@ for name, result in options["accumulation"].items():
     print(f"{result['from 64, each']:>32.5f}")
 
 # %% [markdown] tags=["slide-takeaway"]
-# Fused, all gradients go in one call, with the same bytes. The average of the two numbers is infinite: Horovod *sums*
-# and then divides, and the sum does not fit. With `gradient_predivide_factor` $f$ it divides by $f$ before the sum, and
-# multiplies by $f/N$ after it. A gradient of 1e-8 vanishes; scaling the loss rescues it.
+# The average of the two numbers is infinite: Horovod *sums* and then divides, and the sum does not fit. With
+# `gradient_predivide_factor` $f$ it divides by $f$ before the sum, and multiplies by $f/N$ after it. A gradient of 1e-8
+# vanishes; scaling the loss rescues it.
 #
-# Four accumulated batches of 16 equal a batch of 64, with its bytes. That needs `average_aggregated_gradients=True`;
-# without it SGD's rate is in effect four times larger.
+# Four accumulated batches of 16 equal a batch of 64 only with `average_aggregated_gradients=True`; without it SGD's
+# rate is in effect four times larger.
 
 # %% [markdown]
 # | option | what it does |
@@ -608,5 +600,5 @@ quizzes.ask("09")
 # - Maleki et al. (2021), [Adaptive summation](https://arxiv.org/abs/2006.02924).
 # - Horovod 0.28.1: [Keras](https://horovod.readthedocs.io/en/stable/keras.html),
 #   [mpirun](https://horovod.readthedocs.io/en/stable/mpi_include.html), [stalled
-#   ranks](https://horovod.readthedocs.io/en/stable/troubleshooting_include.html),
+#   ranks](https://github.com/horovod/horovod/blob/v0.28.1/horovod/common/stall_inspector.cc),
 #   [API](https://horovod.readthedocs.io/en/stable/api.html).

@@ -14,8 +14,7 @@
 #
 # **Time.** 40 minutes to read, about a minute to run.
 #
-# **Before this.** [09 Horovod](09_horovod.ipynb) for ranks and the all-reduce of gradients;
-# [02 single-device baseline](02_single_device_baseline.ipynb) for batches and steps.
+# **Before this.** [09 Horovod](09_horovod.ipynb) and [02 single-device baseline](02_single_device_baseline.ipynb).
 #
 # **Questions.**
 # - Eight ranks: what are batch, steps per epoch and learning rate now?
@@ -63,7 +62,7 @@ print(data.describe(dataset))
 # ## 1. More ranks, a larger batch
 #
 # Each rank that you add brings its own batch, so one update sees more images, and the learning rate must be chosen
-# again. This whole program has a scaled rate (section 3), warm-up and decay, AdamW and clipping (5).
+# again. Sections 3 and 5 explain this whole program:
 
 # %%
 programs.show(PROGRAMS / "minimal.py")
@@ -74,8 +73,6 @@ run = launch.horovodrun(PROGRAMS / "minimal.py", ranks=2, **quiet)
 print(run.output["rank 0"].splitlines()[-1])
 
 # %% [markdown] tags=["slide-predict"]
-# The rate rises for two epochs to $\sqrt 2$ times its start, then falls along a cosine to 0.
-#
 # Four numbers change together:
 #
 # | number | what it is |
@@ -101,14 +98,14 @@ panel = FourNumbersPanel(images=60_000, known_rate=0.01, known_batch=100)
 draw.show_widget(panel, "[Menus for replicas, batch and rule; they move in JupyterLab.]")
 
 # %% [markdown] tags=["slide-takeaway", "slide-text", "slide-predict"]
-# With strong scaling nothing changes for the optimizer. Weak scaling gives fewer but more exact updates per epoch.
+# With strong scaling nothing changes for the optimizer.
 #
 # ## 2. Twice the batch, half the steps?
 #
-# The mean over a larger batch is a better estimate of the true gradient. Does it save steps? We count the steps until
-# the training loss of chapter 02's network is below 0.3, on digits with plain SGD and five seeds. **Each batch size
-# gets the best of 15 learning rates**, $\sqrt 2$ apart: one rate for all would measure the rate. `best_rates.py` has
-# recorded it.
+# With weak scaling the larger batch estimates the true gradient better. Does it save steps? We count the steps until
+# the loss of chapter 02's network, without dropout, is below 0.3 on 400 training images of digits, with plain SGD and
+# five seeds. **Each batch size gets the best of 15 learning rates**, $\sqrt 2$ apart: one rate for all would measure
+# the rate.
 #
 # **Predict.** By what are the steps divided from batch 2 to 4, from 16 to 32, and from 256 to 512?
 
@@ -144,7 +141,7 @@ print(f"fit: at least {least}; critical batch size {tradeoff.critical_batch:.0f}
 # $2\,S_{\min}$, *and* twice the least number of images, $2\,E_{\min}$. Well below it more ranks save time nearly for
 # free.
 #
-# Measure batch 32 yourself (*given up*: over twice the least steps), and then the time of a step.
+# Measure batch 32 yourself (*given up*: over twice the least steps), then the time of a step.
 
 # %% tags=["varies"]
 some_rates = np.array([0.08, 0.113, 0.16, 0.226, 0.32])
@@ -164,8 +161,7 @@ for batch, count in steps_of.items():
 
 # %% [markdown] tags=["slide-quiz"]
 # Images per second rise with the batch, because each step has a fixed cost. But look for the least value in the last
-# column: the batch with most images per second need not reach the target first. With $R$ ranks and the same global
-# batch a step takes at best $1/R$ of the time.
+# column: the batch with most images per second need not reach the target first.
 #
 # **Question.** A colleague doubles the ranks at a global batch far above the bend, weak scaling, and reports twice the
 # images per second. What did the training gain?
@@ -216,17 +212,17 @@ for name, of_batches in best.items():
     print(f"{name:>4} {grown:>17.1f} times {ends[0]:>15} {ends[1]:>26}")
 
 # %% [markdown] tags=["slide-takeaway", "slide-formula"]
-# **The linear rule ends before the bend of the steps, the square-root rule after it.** The bars are rates that need at
-# most 15 % more steps than the best; a rule *ends* at the first batch at which it leaves them. For SGD, McCandlish and
-# others derive a rate that is inversely proportional to the steps, the solid line:
+# **For SGD the linear rule ends before the bend of the steps, the square-root rule after it.** A rule *ends* where it
+# first leaves the bars (at most 15 % more steps than the best). The bars are rough: at batch 2 a rate of 0.028 does as
+# well as 0.040. McCandlish and others derive a rate inversely proportional to the steps, the solid line:
 #
 # $$\eta(B) = \frac{\eta_{\max}}{1 + B_{\mathrm{crit}} / B}$$
 #
-# It is linear in $B$ far below the bend and constant far above it. Only $\eta_{\max}$ is fitted to the rates; the bend
-# comes from the steps. So a rule is a start for batches *below the bend*: search around it.
+# It is linear in $B$ far below the bend and constant far above it. Only $\eta_{\max}$ is fitted here; the bend comes
+# from the steps. So a rule is a start for batches *below the bend*: search around it.
 #
-# Why does the linear rule end? How far does the large step end from the $k$ small ones, relative to the way that they
-# went?
+# Why does the linear rule end? How far does the large step end from the $k$ small ones of 16 images each, relative to
+# the way they went?
 
 # %% tags=["varies"]
 many = (2, 4, 8, 16, 32)
@@ -236,7 +232,7 @@ for rate in (0.0025, 0.01, 0.04):
 
 # %% [markdown]
 # Roughly, only $k\,\eta$ matters: it says how far the weights move. When it is large, the small steps would have turned
-# on the way. The rule ends first where the gradient changes fastest. For deep networks that is the beginning (Goyal and
+# on the way. The rule ends first where the gradient changes fastest, in deep networks at the beginning (Goyal and
 # others). So begin with the small rate, and increase it.
 #
 # ## 4. The tutorial's experiment: eight ranks
@@ -250,8 +246,8 @@ for rate in (0.0025, 0.01, 0.04):
 programs.show(PROGRAMS / "train.py", "loss_and_gradients")
 
 # %% [markdown] tags=["slide-predict"]
-# Which images are in a step depends on step and seed alone, so one process can do the same training for comparison.
-# `together.py` runs three programs in one launch, this one and those of sections 6 and 7.
+# Which images are in a step depends on step and seed alone, so one process can do the same training. `together.py` also
+# runs the programs of sections 6 and 7.
 #
 # **Predict.** Of five seeds without warm-up, how many fail here? Can a run recover after failing?
 
@@ -279,12 +275,12 @@ runs = {
     "the same, gradual warm-up": trained["runs"]["gradual"],
     "one process, small batch and rate": small,
 }
-draw.show(*pictures.three_runs(runs, used))
+draw.show(*pictures.three_runs(runs))
 for name, run in runs.items():
     print(f"{name}: accuracy {run['accuracy'][-1]:.2f}, loss {run['loss'][-1]:.2f} at the end")
 
 # %% [markdown] tags=["slide-takeaway"]
-# Without warm-up the run usually ends at chance.
+# Without warm-up the run usually ends at chance. (On two cores eight ranks take longer than one process.)
 #
 # **Do eight ranks equal one process?** Before the runs the ranks took 20 steps of plain SGD. Here one process takes
 # the same steps:
@@ -301,7 +297,7 @@ checks.assert_equal_weights([np.array(each) for each in trained["weights"]], wei
 
 # %% [markdown]
 # **Is one run enough?** No: it may be lucky. Here are five seeds with each schedule, and the same on 8,000 images of
-# MNIST, recorded if this machine does not have it. *Failed*: the test accuracy ends below 0.2.
+# MNIST. *Failed*: the test accuracy ends below 0.2.
 
 # %% tags=["varies", "slide-output"]
 batch = trained["global_batch"]
@@ -318,23 +314,27 @@ draw.show(*pictures.seeds({dataset: curves, "MNIST": mnist}))
 
 # %% [markdown]
 # Why does a failed training never recover? Adam's first steps have about the length of the learning rate in *every*
-# weight whose gradient is not zero. Steps of 0.08, larger than most first weights, push units of a ReLU layer below
-# zero for all images. The gradient of such a **dead unit** is zero, so it stops learning. Count them after two epochs:
+# weight whose gradient is not zero. Steps of 0.08, larger than most first weights, push units of a ReLU layer, or
+# filters of a convolution, below zero for all images. The gradient of such a **dead unit** is zero, so it stops
+# learning. Count them after two epochs:
 
 # %% tags=["varies"]
-hidden = tf.keras.Model(cnn.model.inputs, cnn.model.layers[-2].output)
+outputs = [cnn.model.layers[place].output for place in (1, -2)]  # convolution, hidden units
+hidden = tf.keras.Model(cnn.model.inputs, outputs)
 for name in ("none", "gradual"):
     cnn.begin(seed=0)
     rate_at = schedules.by_name(name, 0.01, RANKS, warm_up_epochs=3)
     cnn.steps(0, 2 * trained["steps_per_epoch"], batch, 0, rate_at)
-    dead = np.mean(hidden(cnn.test_images).numpy().max(axis=0) <= 0)
+    filters, units = (np.reshape(x, (-1, x.shape[-1])) for x in hidden(cnn.test_images))
     spread = np.ptp(cnn.logits(cnn.test_images).numpy(), axis=0).max()
-    print(f"{name}: {dead:.0%} of the hidden units are dead;", end=" ")
+    print(f"{name}: {np.sum(filters.max(axis=0) <= 0)} of 8 filters and", end=" ")
+    print(f"{np.sum(units.max(axis=0) <= 0)} of 64 hidden units are dead;", end=" ")
     print(f"a logit differs between images by up to {spread:.2f}")
 
 # %% [markdown] tags=["slide-quiz"]
-# Warm-up kills units, too; the others learn. Where the logits no longer differ between images, only the last bias still
-# learns: the frequencies of the classes, a loss of ln 10.
+# Warm-up kills units, too; the others learn. Once all filters of the convolution are dead, the layers behind it get the
+# same zeros for every image. What still learns acts as a bias: it finds the frequencies of the classes, a loss of ln
+# 10.
 #
 # **Question.** The loss stays at 2.30 from the first epoch on. What do you try first?
 #
@@ -369,7 +369,7 @@ for name in ("none", "gradual"):
 # %% [markdown]
 # **AdamW** is the usual optimizer of transformers: Adam, with a weight decay that is not divided by Adam's denominator.
 #
-# **Batch ramp-up** starts with a small batch and lets it grow, as for GPT-3; section 7 says why.
+# **Batch ramp-up** starts with a small batch and lets it grow, as for GPT-3.
 #
 # **Clipping by the global norm** multiplies the gradients of all variables by one factor, so their common direction
 # stays. In Keras it is `global_clipnorm`; `clipnorm` clips each variable's gradient alone, which turns it. Clip *after*
@@ -401,7 +401,7 @@ print(f"norm of their mean, which is the limit: {limit:.2f}")
 print(f"norm of the mean of clipped gradients: {norm(too_early):.2f}")
 
 # %% [markdown] tags=["slide-text", "slide-predict"]
-# Each rank's gradient is noisier, so it is longer than the mean. Clipping it first shortens a gradient that needed no
+# Each rank's gradient is noisier, so it is longer than the mean. Clipping it first shortens a mean that needed no
 # clipping.
 #
 # **Constant or gradual?** Goyal and others compared them: ResNet-50, 90 epochs, SGD with momentum, batch 8,192, the
@@ -426,25 +426,26 @@ for name, (error, deviation) in goyal.items():
 print(f"(small batch here: {len(small['accuracy'])} epochs, the others {run_epochs})")
 
 # %% [markdown] tags=["slide-takeaway"]
-# As there, gradual warm-up repairs what no warm-up breaks. *Base* does not repeat: it is their worst line, ours is
-# usually *none*. Five and three seeds are too few to rank our two warm-ups. If the scaled rate gains little, our batch
-# is far above the bend, where the best rate hardly grows. So **tune the rate for your optimizer and data**.
+# As there, gradual warm-up repairs what no warm-up breaks. Two lines do not repeat. *Base* is their worst, ours is
+# usually *none*. *Constant* is worse than *none* there, and repairs it here. Five and three seeds are too few to rank
+# our two warm-ups. If the scaled rate gains little, our batch is far above the bend, where the best rate hardly grows.
+# So **tune the rate for your optimizer and data**.
 #
 # **Does a large batch generalise worse?** Keskar and others (2017) found a lower test accuracy at the same training
 # loss, the *generalisation gap*. Shallue and others (2019) tuned many networks at many batch sizes and found no
-# evidence for it. So tune again before you blame the batch.
+# evidence for it.
 
 # %% [markdown]
 # **LARS** (You and others, 2017) and **LAMB** (2020). Where gradients are large compared with the weights, a scaled-up
-# rate destroys those weights. So both make each layer's step proportional to the norm of its weights. Nado and others
-# (2021) tuned the usual optimizers with equal care: Nesterov momentum and Adam do as well with the same large batches.
+# rate destroys those weights. So both make each layer's step proportional to the norm of its weights. Tuned with equal
+# care, Nesterov momentum and Adam do as well with the same large batches (Nado and others, 2021): tune these first.
 
 # %% [markdown]
 # ## 6. Batch normalisation on eight ranks
 #
 # Batch normalisation subtracts the batch's mean and divides by its deviation. Which batch? In Horovod, as in most
-# frameworks, **each rank's own**. `hvd.SyncBatchNormalization` uses the global batch. Our own layer in `batch_norm.py`
-# shows how. Means can be averaged over ranks, variances cannot, so it averages two means, of $x$ and of $x^2$:
+# frameworks, **each rank's own**. `hvd.SyncBatchNormalization` uses the global batch. Means can be averaged over ranks,
+# variances cannot, so our own layer in `batch_norm.py` averages two means, of $x$ and of $x^2$:
 #
 # ```python
 # means = hvd.allreduce(tf.stack([tf.reduce_mean(x, axis=0), tf.reduce_mean(tf.square(x), axis=0)]))
@@ -496,8 +497,9 @@ print(f"standard deviation of a unit (mean): {np.sqrt(variance).mean():.2f}")
 programs.show(PROGRAMS / "noise_scale.py", "step")
 
 # %% [markdown]
-# Each estimate is unbiased and very noisy: average $|G|^2$ and $\operatorname{tr}\Sigma$ over steps first, divide
-# after. The ranks trained section 2's network with 8 images each.
+# With $b$ images on a rank, the solution is $|G|^2 = (B\,|g_B|^2 - b\,|g_b|^2)/(B-b)$ and
+# $\operatorname{tr}\Sigma = (|g_b|^2 - |g_B|^2)/(1/b - 1/B)$. Each estimate is unbiased and very noisy: average both
+# over steps first, divide after. The ranks trained section 2's network with 8 images each.
 
 # %% tags=["varies", "slide-output"]
 noise = ranks["noise_scale"]
@@ -510,14 +512,13 @@ for part in (slice(middle), slice(middle, None)):
 print(f"bend of section 2, for a loss of 0.3 on digits: {tradeoff.critical_batch:.0f} images")
 
 # %% [markdown] tags=["slide-takeaway"]
-# One training of a hundred steps estimates what took section 2 hundreds of trainings. Expect the order of magnitude:
-# the theory leaves out the curvature, and both numbers depend on the loss at which one stops. Usually the gradient
-# shrinks faster than its noise, so the useful batch **grows** during a training, and a batch ramp-up follows it.
-# McCandlish and others give about 900 as MNIST's noise scale and about 200 as its critical batch size, both averaged
-# over a training to a lower loss.
+# Expect agreement only in the order of magnitude: the theory leaves out the curvature, and both numbers depend on the
+# loss at which one stops. Usually the gradient shrinks faster than its noise, so the useful batch **grows** during a
+# training, and a batch ramp-up follows it. McCandlish and others give about 900 as MNIST's noise scale and about 200 as
+# its critical batch size, both averaged over a training to a lower loss.
 #
 # So the plan for more ranks: measure the noise scale, try a few batch sizes around it, and beyond the bend spend
-# devices on something else, such as model parallelism ([chapter 12](12_model_parallelism.ipynb)).
+# devices on model parallelism instead ([chapter 12](12_model_parallelism.ipynb)).
 #
 # **Question.** With two ranks instead of eight, the estimate of $|G|^2$ jumps about and is sometimes negative. Is
 # it wrong?
@@ -565,4 +566,4 @@ quizzes.ask("10")
 # - [LARS](https://arxiv.org/abs/1708.03888), [LAMB](https://arxiv.org/abs/1904.00962), [Nado et al.
 #   (2021)](https://arxiv.org/abs/2102.06356).
 # - Argonne, [Horovod
-#   tutorial](https://github.com/argonne-lcf/ALCF_Hands_on_HPC_Workshop/tree/master/learningFrameworks/distributedDeepLearning).
+#   tutorial](https://github.com/argonne-lcf/ALCF_Hands_on_HPC_Workshop/tree/5b4beb1902b80dfe10a6a6b7a62e768b2814782d/learningFrameworks/distributedDeepLearning).

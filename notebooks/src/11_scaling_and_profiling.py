@@ -72,8 +72,8 @@ except profiling.mpi_profile.NoCompiler as error:
 
 # %% [markdown]
 # Throughput needs two numbers. The *time* of the first epoch includes tracing. The *images* are not the size of the
-# data set: batches may be smaller, a tail may be dropped. So this program counts the images in the step, with a metric,
-# and times epochs, with a callback.
+# data set: batches may be smaller, a tail may be dropped. So this program counts the images in the step with a metric,
+# and times epochs with a callback.
 
 # %%
 programs.show(PROGRAMS / "minimal.py")
@@ -99,17 +99,18 @@ for ranks, texts in outputs.items():
         print(f"{ranks} rank{'s' * (ranks > 1)}, epoch {epoch}: {counted:,} images; {more}")
 
 # %% [markdown] tags=["slide-takeaway"]
-# Each of two ranks has 2,500 images: 9 full batches and one of 196. The program takes `5000 // 2 // 256` = 9 steps,
-# which seems to drop the 196. But the data set repeats, so they are the first batch of the second epoch. Neither
-# "images in the data set" nor "steps × batch" is right. With the wrong number more ranks look better, because they drop
-# more.
+# Each of two ranks has 2,500 images: 9 full batches and one of 196. The program takes `5000 // 2 // 256` = 9 steps, but
+# the 196 are not dropped: the data set repeats, so they are the first batch of the second epoch. Neither "images in the
+# data set" nor, where a batch may be smaller, "steps × batch" is right. With the wrong number more ranks look better,
+# because their epochs process fewer images.
 
 # %% [markdown] tags=["slide-text", "slide-predict"]
 # ## 2. A published table, audited
 #
 # A lab of NVIDIA and OpenHackathons trains on 60,000 images with 1, 2, 4 and 8 GPUs. Its callback divides 60,000 by the
-# time of an epoch, while its script takes `60000 // (batch * size)` steps. So its images/s are too high; multiply them
-# by the share of the images that were processed, for $p$ GPUs and for one.
+# time of an epoch, while its script takes `60000 // (batch * size)` steps of full batches (it repeats the images before
+# it cuts them). So its images/s are too high; multiply them by the share of the images that were processed, for $p$
+# GPUs and for one.
 #
 # **Predict.** The batch of each A100 is 8192. What is left of the 86 % claimed for 8 A100?
 
@@ -137,9 +138,8 @@ print("MirroredStrategy on 8 V100: 213,891 images/s; Horovod on one: 67,000")
 print(f"their quotient by GPU: {213_891 / (8 * 67_000):.0%}")
 
 # %% [markdown] tags=["slide-takeaway"]
-# With 8 A100 an epoch has **no step at all**. Keras' `fit` raises an error then, the lab's table has a dash for the
-# images/s, and "~86 %" was never measured. The last line divides rates of *different programs*, so no count makes it an
-# efficiency.
+# With 8 A100 an epoch has **no step at all**. Keras' `fit` raises an error then, and "~86 %" was never measured. The
+# last line divides rates of *different programs*, so no count makes it an efficiency.
 #
 # **Question.** A run takes `steps_per_epoch = images // (batch * size)` steps. When may you divide the size of the data
 # set by the time of an epoch?
@@ -187,9 +187,9 @@ for timed in (31, 49):
 # quarter as often as 2, nor the start of TensorFlow: the published program trains a whole epoch before its clock
 # starts. So nearly all of $s$ is a cost *per epoch*, of 31 epochs (the script's default) or 49 (the log).
 #
-# What is it? *We infer it* from the program: rank 0 has a callback `ModelCheckpoint`, which saves the whole model after
-# each epoch. The second `fit` of `minimal.py` ("saving") does the same. The third ("rarer") is our cure: rank 0 saves
-# once in four epochs.
+# The suspect is rank 0's callback `ModelCheckpoint`, which saves the whole model after each epoch. (*Not proved:* the
+# log's 11 to 30 ms per step leave hardly any room for a save.) So measure it: the second `fit` of `minimal.py`
+# ("saving") does the same. The third ("rarer") is our cure: rank 0 saves once in four epochs.
 #
 # **Predict.** Rank 1 saves nothing. How long are its epochs?
 
@@ -206,12 +206,11 @@ for way in ways:
     print(f"{row} {speedup:8.2f}")
 
 # %% [markdown] tags=["slide-takeaway"]
-# Rank 1 saves nothing, and its epochs become longer too: it waits in the first all-reduce of the next epoch. A second
-# rank halves the steps, but takes nothing off the saving of rank 0, so the speed-up falls. **A checkpoint by rank 0 in
-# every epoch is Amdahl's serial part.**
+# Rank 1's epochs become longer too: it waits in the first all-reduce of the next epoch. A second rank halves the steps,
+# but not the saving of rank 0, so the speed-up falls. **A checkpoint by rank 0 in every epoch is Amdahl's serial
+# part.**
 #
-# The cure, *measured again*: with a quarter of the saving the speed-up rises again. (Above the plain one is noise; why
-# that is below 2: section 4.) Saving in the background, or each rank its part, helps too ([chapter
+# With a quarter of the saving the speed-up rises again. Saving in the background helps too ([chapter
 # 13](13_fault_tolerance.ipynb)). The slider shows what a small serial part costs a large job:
 
 # %%
@@ -286,13 +285,13 @@ for kind, divided in (("weak", 1), ("strong", sizes)):
         print(f"{row}{seconds[-1] / serial:.1f} times as long a step as one rank alone")
 
 # %% [markdown] tags=["slide-takeaway"]
-# **Weak** scaling pays one all-reduce per step. **Strong** scaling pays the same, and has only $1/p$ of the computing
-# to set against it. Its step is longer than predicted, since not all computing is divided: each rank updates all
-# weights, however few its images. More ranks than cores share them: the machine is **oversubscribed**, with an
-# efficiency of at most cores / ranks.
+# **Weak** scaling pays one all-reduce per step, and is faster than predicted where a part of it is hidden. **Strong**
+# scaling pays the same, and has only $1/p$ of the computing to set against it. Its step is longer than predicted, since
+# not all computing is divided: each rank updates all weights. More ranks than cores share them: the machine is
+# **oversubscribed**, with an efficiency of at most cores / ranks.
 #
 # Why not 100 % on two ranks? We also let both ranks do the step *apart*, without the all-reduce. If they are slower
-# than one rank alone, they compete for memory, cache or clock rate. The rest is the all-reduce.
+# than one rank alone, they compete for memory, cache or clock rate.
 
 # %% tags=["varies"]
 print("ms / step  one rank  apart  together  efficiency  all-reduce alone  exposed  gradient")
@@ -306,10 +305,8 @@ for network, blocks in measured[2]["turns"].items():
     print(f"{row}{np.median(together - apart):9.1f}  {gradient[network]:,} bytes")
 
 # %% [markdown]
-# (Compare within a row: its three runs take turns.) *Exposed* is what the all-reduce adds to the step. It is less than
-# the all-reduce alone where gradients travel while others are computed, and more where the gradient comes in pieces
-# that wait for their turn (section 6). On a cluster give each rank its own cores ([chapter 15](15_clusters.ipynb));
-# `mpirun --bind-to core` alone leaves it one.
+# *Exposed* is what the all-reduce adds to the step. It is less than the all-reduce alone where gradients travel while
+# others are computed, and more where the gradient comes in pieces that wait for their turn.
 #
 # **Question.** 4 ranks on 4 cores; TensorFlow in each rank has its default, one thread per core. What happens?
 #
@@ -329,8 +326,8 @@ for network, blocks in measured[2]["turns"].items():
 # ## 5. When does communication hide?
 #
 # A device does $C$ operations per second, and a link moves $W$ bytes per second. For each scheme compare the time of
-# the communication with the time of the computing that can hide it. Per token a weight takes 2 operations forward,
-# which hide FSDP's all-gather, and 4 backward.
+# the communication with that of the computing that can hide it. Per token a weight takes 2 operations forward, which
+# hide FSDP's all-gather, and 4 backward.
 #
 # Take A100 GPUs ($C$ = 312 TFLOP/s) with 300 GB/s inside a host, and 200 GB/s from each host of 8 GPUs to the others.
 # (Gradients are first summed inside a host, so they use all 200 GB/s; the activations of one GPU get an eighth.) The
@@ -361,7 +358,8 @@ for where, ranks, gradients, activations in ways:
         print(f"    {scheme:20} {small:5.3f} {large:6.3f}")
 
 # %% [markdown] tags=["slide-takeaway", "slide-table"]
-# > **Takeaway.** Data parallelism needs enough tokens per GPU, tensor parallelism wide layers and fast links.
+# > **Takeaway.** Data parallelism needs enough tokens per GPU, tensor parallelism wide layers and the fast links
+# > inside a host.
 #
 # | scheme | hides its communication, of $b$ bytes per number, if | because |
 # |---|---|---|
@@ -370,14 +368,12 @@ for where, ranks, gradients, activations in ways:
 # | tensor, $t$ GPUs | $t - 1 < 6hW / bC$, and the sum is cut up | the batch cancels; each layer waits for its sum |
 # | pipeline, $p$ stages | micro-batches $\ge 9(p-1)$ | hardly any bytes, but a bubble: here 10 % |
 #
-# So tensor parallelism stays inside a host ([chapter 12](12_model_parallelism.ipynb)). $C$ is a peak; at half
-# of it a device hides twice as much.
+# $C$ is a peak; at half of it a device hides twice as much.
 
 # %% [markdown]
-# What is $W$ on your cluster? Measure it. **Algorithm bandwidth** is $n/t$ for an array of $n$ bytes: what a user sees.
-# It falls with more ranks although no link is slower. So NCCL's tests report the **bus bandwidth**,
-# $\frac{n}{t} \cdot \frac{2(p-1)}{p}$ for an all-reduce. For a perfect ring and a large array it is the speed of a
-# link, whatever $p$.
+# Measure $W$ on your cluster. **Algorithm bandwidth** is $n/t$ for an array of $n$ bytes. It falls with more ranks
+# although no link is slower. So NCCL's tests report the **bus bandwidth**, $\frac{n}{t} \cdot \frac{2(p-1)}{p}$ for an
+# all-reduce. For a perfect ring and a large array it is the speed of a link, whatever $p$.
 #
 # **Question.** On 2 ranks you measure a bus bandwidth of 8 GB/s, on 8 ranks an algorithm bandwidth of 4 GB/s. Are the
 # links slower with 8?
@@ -413,8 +409,7 @@ for row in misses:
 # ## 6. The timeline: overlap, buckets and the exposed tail
 #
 # Gradients become ready from the last layer to the first. Horovod collects what is ready in a cycle into a **bucket**
-# and all-reduces it while the backward pass goes on ([chapter 06](06_collectives_and_ring_all_reduce.ipynb)). Nothing
-# hides the last bucket: the **exposed tail**.
+# and all-reduces it while the backward pass goes on. Nothing hides the last bucket: the **exposed tail**.
 #
 # ![Three timelines: one all-reduce at the end takes longest, one for each gradient is delayed by latency, buckets end
 # shortly after the backward pass](../figures/06_overlap.svg)
@@ -486,11 +481,10 @@ print(f"last to be ready: rank 0 {late.count(0)} times, rank 1 {late.count(1)} t
 # %% [markdown] tags=["slide-takeaway"]
 # Gradients whose boxes end together travel in one bucket, and Horovod's thread hears of others only between two
 # buckets. So the last gradient became ready after the bucket before had been negotiated, and before all ranks were
-# known to have it: two bounds of the exposed tail. If even the upper bound is well below the expected time, part was
-# hidden; if the bounds are far apart, the timeline alone cannot say.
+# known to have it: two bounds of the exposed tail. If they are far apart, only section 4's way can tell: the same step
+# with and without the all-reduce.
 #
-# Long **queueing**, or a slow small bucket: Horovod's threads wait for the core that also computes. So even hidden
-# communication costs computing time.
+# Even hidden communication costs computing time: Horovod's threads share the cores.
 #
 # Long **negotiating** is waiting: for the backward pass, for a slower rank, or for Horovod's thread while a bucket
 # travels. A rank that is nearly always the last is a straggler ([chapter 13](13_fault_tolerance.ipynb)).
@@ -501,8 +495,8 @@ print(f"last to be ready: rank 0 {late.count(0)} times, rank 1 {late.count(1)} t
 # ## 7. What MPI was asked to do
 #
 # Each MPI function has a second name, `PMPI_…`. A library that defines `MPI_Allreduce`, counts, and calls
-# `PMPI_Allreduce` sees every call, without a change to Horovod. `MPI_Pcontrol` says when to count; `train.py` counts
-# the broadcast of the weights and `fit`.
+# `PMPI_Allreduce` sees every call. `MPI_Pcontrol` limits the count in `train.py` to the broadcast of the weights and
+# `fit`.
 #
 # **Predict.** With the defaults `fit` took 27 steps. How many bytes of gradient does a rank pass to `MPI_Allreduce`?
 
@@ -517,7 +511,8 @@ if problem:
     print(problem)
 
 # %% [markdown]
-# With a compiler: to the byte. Next, the counted calls of rank 0 in `minimal.py` on two ranks, with Horovod's cache:
+# With a compiler: to the byte. Next, the calls of rank 0 in `minimal.py` on two ranks (section 1 ran it with the
+# library, too), with Horovod's cache:
 
 # %% tags=["varies", "slide-output"]
 whole = {} if problem else profiling.mpi_profile.read(folder / "whole")
@@ -528,22 +523,21 @@ for row in whole.get(0, []):
     print(f"{row.seconds:9.3f} {1e3 * row.seconds / row.calls:12.2f}")
 
 # %% [markdown] tags=["slide-takeaway"]
-# Most calls of `MPI_Allreduce` are of **8 bytes**: in each cycle of a millisecond Horovod's background thread asks
-# whether all ranks have the same tensors ready, and waits for the others. MPI needs microseconds for 8 bytes (section
-# 4's $\alpha$ is Horovod's), yet a call takes most of a cycle. So nearly all of it is waiting: **time in MPI is
-# not time on the network**.
+# Most calls of `MPI_Allreduce` are of **8 bytes**: in each cycle, of a millisecond or more, Horovod's background thread
+# asks whether all ranks have the same tensors ready, and waits for the others. MPI needs microseconds for 8 bytes
+# (section 4's $\alpha$ is Horovod's), yet a call takes a whole millisecond. So nearly all of it is waiting: **time in
+# MPI is not time on the network**.
 #
 # In a table of Argonne's tutorial a rank spent 12.8 of 13.9 seconds in `MPI_Allreduce`, in 12,150 calls of 8 bytes:
-# about a cycle each. The gradients are not in that table. They went through NCCL, and **an MPI profile does not
-# show NCCL calls**.
+# about a cycle each. The gradients are missing there: they went through NCCL, and **an MPI profile does not show NCCL
+# calls**.
 
 # %% [markdown]
 # ## 8. What TensorFlow computed
 #
-# `tf.profiler` records each operation, here with `tf.profiler.experimental.Profile(…)` around one epoch of rank 0.
+# `tf.profiler.experimental.Profile(…)` records each operation, here around one epoch of rank 0.
 # `tf.keras.callbacks.TensorBoard(folder, profile_batch=(10, 20))` does it for steps 10 to 20, and TensorBoard with
-# `tensorboard-plugin-profile` shows it. The dense layers have nearly all of the weights, the convolution few. Do they
-# also take the time?
+# `tensorboard-plugin-profile` shows it. The dense layers have nearly all of the weights. Do they also take the time?
 
 # %% tags=["varies", "slide-output"]
 PLAIN = {  # parts of TensorFlow's names, the longer first, and what they are
@@ -569,9 +563,9 @@ share = weights["convolution"] / sum(weights.values())
 print(f"the convolution has {share:.1%} of the parameters, the dense layers {1 - share:.1%}")
 
 # %% [markdown] tags=["slide-takeaway"]
-# The convolution computes much with few weights, and usually takes longer than the dense layers (add forward and
-# backward). **What takes long to compute is not what takes long to send.** So VGG-16, with its large dense layers,
-# scaled worst in Horovod's own benchmark.
+# The convolution computes much with few weights, and usually takes longer than the dense layers. **What takes long to
+# compute is not what takes long to send.** So VGG-16, with its large dense layers, scaled worst in Horovod's own
+# benchmark.
 
 # %% [markdown] tags=["slide-table"]
 # ### In which order to search
@@ -618,8 +612,7 @@ quizzes.ask("11")
 # - Count the images inside the step; "data set / time of an epoch" flatters large jobs.
 # - What one rank does while the others wait, such as a checkpoint in every epoch, is Amdahl's serial part.
 # - Larger batches hide the communication of data parallelism and FSDP, not that of tensor parallelism.
-# - Negotiating is waiting; the exposed tail is what nothing hides.
-# - One device first, then all; after each cure measure again.
+# - Search on one device first, then on all.
 # - Time in MPI is not time on the network, and an MPI profile does not show NCCL.
 #
 # **Next.** [Lab 11](../labs/11_scaling_and_profiling/lab.ipynb), [12 model parallelism](12_model_parallelism.ipynb).

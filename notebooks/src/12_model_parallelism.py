@@ -65,8 +65,6 @@ quiet = {"echo": False, "start_seconds": 300}
 # | **by layers** (pipeline) | some layers | activations, to neighbours |
 # | **by parts of the input** (spatial) | the whole model, a part of each image | borders, and gradients |
 # | **states** (ZeRO, FSDP) | a share of everything, a part of the batch | gradients and parameters |
-#
-# Each split must compute the same as the undivided model; sections 2 to 5 measure that.
 
 # %% [markdown]
 # ## 2. Inside a layer
@@ -111,7 +109,7 @@ for _ in range(20):
         for d in (0, 1):
             with tf.device(names[d]):
                 partial_outputs.append(tf.nn.relu(images @ columns[d]) @ rows[d])
-        loss = loss_of(tf.add_n(partial_outputs))  # this sum is the all-reduce
+        loss = loss_of(tf.add_n(partial_outputs))  # between processes, an all-reduce
     for d in (0, 1):
         with tf.device(names[d]):  # of the backward pass, too
             own = columns[d], rows[d]
@@ -167,14 +165,15 @@ checks.assert_equal([both], [by_images / largest], "gradients")
 # ![Four heads on two devices: columns, then attention without a message, then rows and one
 # all-reduce](../figures/12_attention_heads.svg)
 #
-# A transformer layer has two such blocks, attention and MLP. That makes **four all-reduces per layer and micro-batch**,
-# and six if the forward pass is recomputed (section 3). The 96 layers of GPT-175B need 384 for every micro-batch.
+# A transformer layer has two such blocks, attention and MLP, each with one forward and one backward: **four all-reduces
+# per layer and micro-batch**, and six if the forward pass is recomputed (section 3). The 96 layers of GPT-175B need 384
+# for every micro-batch.
 
 # %% [markdown] tags=["slide-picture"]
 # ### With layouts
 #
-# By hand that is one block. TensorFlow's **DTensor** splits a whole program. The devices form a **mesh**. A **layout**
-# says for each dimension of a tensor which mesh dimension cuts it:
+# TensorFlow's **DTensor** splits a whole program. The devices form a **mesh**. A **layout** says for each dimension of
+# a tensor which mesh dimension cuts it:
 #
 # ```python
 # mesh = dtensor.create_mesh([("data", 2), ("model", 2)], devices=names)
@@ -192,8 +191,8 @@ print(text[text.index("SPLITS = {") : text.index("def parse")].rstrip())
 programs.show(tensor_split, "step")
 
 # %% [markdown]
-# "Column, row" is the split above. "Column, column" cuts both weights by columns. (There are 80 hidden units and 16
-# outputs, so that 8 devices can share them: ten digits, and six classes that no image has.)
+# "Column, row" is the split above. "Column, column" cuts both weights by columns. (Eight devices can share 80 hidden
+# units and 16 outputs, of which ten are used.)
 #
 # **Predict.** Which of the two needs more communication, and where?
 
@@ -204,15 +203,15 @@ print(f"{'split':16}{'data × model':>14}   first and second weights on one devi
 for run in split["runs"]:
     shapes = ", ".join(f"{high} × {wide}" for high, wide in run["shapes"]["weights"])
     print(f"{run['split']:16}{run['data']:>10} × {run['model']}   {shapes}")
-print(f"numbers between the layers: 0 by column, row; {64 * 80:,} by column, column")
+print(f"sent between the layers, each way: 0 by column, row; {64 * 80:,} by column, column")
 differences = [run["difference"] for run in split["runs"]]
 checks.assert_equal(differences, [0.0] * len(differences), "weights")
 
 # %% [markdown]
-# Column, column: a device needs all hidden units, so an **all-gather** of 64 × 80 numbers comes between the layers. The
-# loss needs all 16 outputs, so the devices also communicate after them. Hence the rule: first by columns, then by rows.
-# **Data × model** is both at once: each row of the mesh has the whole model, and gradients are all-reduced between the
-# rows.
+# Column, column: a device needs all hidden units, so an **all-gather** of 64 × 80 numbers comes between the layers, and
+# as many are summed on the way back. The loss needs all 16 outputs, so the devices also communicate after them. Hence
+# the rule: first by columns, then by rows. **Data × model** is both at once: each row of the mesh has the whole model,
+# and gradients are all-reduced between the rows.
 #
 # **Question.** 8,000 hidden units instead of 80. How much more is sent with "column, row"?
 #
@@ -276,7 +275,7 @@ programs.show(stages_program, "forward", "backward")
 # %% [markdown] tags=["slide-text", "slide-predict"]
 # In which order? **GPipe** does all forward passes, then all backward passes. **1F1B** (one forward, one backward)
 # starts each backward pass as early as it can. **Interleaved** 1F1B gives each stage several chunks of layers, here
-# two: a micro-batch goes through chunk 0 of all stages, then through chunk 1 of all stages.
+# two: a micro-batch goes through chunk 0 of all stages, then through chunk 1.
 #
 # **Predict.** Eight micro-batches, four stages. Which of the first two is faster? How many tapes do the first and the
 # last stage keep at most?
@@ -308,18 +307,18 @@ draw.show(draw.pipeline_schedules(timings), text + "interleaved 1F1B is shorter.
 #
 # $$\frac{p - 1}{v\,m + p - 1}$$
 #
-# (Huang et al., 2019; Narayanan et al., 2021). No order avoids it as long as a backward pass is one piece. **Zero
-# bubble** schedules (Qi et al., 2024) split it: another stage waits only for the gradient of the inputs, and that of
-# the weights fills gaps; to fill all of them takes more memory. **DualPipe** (DeepSeek-AI, 2024) also feeds
-# micro-batches in at both ends, for two copies of the parameters.
+# (Huang et al., 2019; Narayanan et al., 2021). Without stale weights no order avoids it as long as a backward pass is
+# one piece. **Zero bubble** schedules (Qi et al., 2024) split it: another stage waits only for the gradient of the
+# inputs, and that of the weights fills gaps; to fill all of them takes more memory. **DualPipe** (DeepSeek-AI, 2024)
+# also feeds micro-batches in at both ends, for two copies of the parameters.
 
 # %%
 draw.calculator("pipeline")
 
 # %% [markdown]
-# Move the sliders: more micro-batches shrink the bubble, and under GPipe they fill the memory. Under 1F1B a stage never
-# keeps more than $p$ of them. Interleaving keeps somewhat more, and sends $v$ times as many messages. So let messages
-# take time:
+# Move the sliders, where every micro-batch has the same size: more of them shrink the bubble, and under GPipe they fill
+# the memory. Under 1F1B a stage never keeps more than $p$ of them, a share $p/m$ of the batch. Interleaving keeps
+# somewhat more, and sends $v$ times as many messages. So let messages take time:
 
 # %%
 print("4 stages, 32 micro-batches; all times in forward passes")
@@ -332,8 +331,8 @@ for message in (0.0, 0.01, 0.1):
     print()
 
 # %% [markdown] tags=["slide-predict"]
-# At a hundredth of a forward pass (between hosts, [chapter 11](11_scaling_and_profiling.ipynb), section 5)
-# interleaving pays. At a tenth the messages cancel the gain of two chunks, and four are slower than plain 1F1B.
+# At a hundredth of a forward pass (between hosts, [chapter 11](11_scaling_and_profiling.ipynb), section 5) interleaving
+# pays. At a tenth it costs more than it gains.
 #
 # **Question.** Four stages. What do eight micro-batches instead of four do to the time?
 #
@@ -387,9 +386,9 @@ for is_recomputed in (False, True):
 checks.assert_equal(gradients[True], gradients[False], "gradients")
 
 # %% [markdown] tags=["slide-takeaway"]
-# The gradients are the same, one output per block is kept (here half), and every layer runs forward twice: by formula
-# $(1 + 1 + 2)/(1 + 2)$, **4/3** of the work. Large models pay it (section 6), or recompute only *selected* operations
-# that are large but cheap, such as the attention weights (Korthikanti et al., 2022).
+# One output per block is kept (here half), and every layer runs forward twice: by formula $(1 + 1 + 2)/(1 + 2)$,
+# **4/3** of the work. Large models pay it (section 6), or recompute only *selected* operations that are large but
+# cheap, such as the attention weights (Korthikanti et al., 2022).
 
 # %% [markdown]
 # ## 4. On parts of one large image (optional)
@@ -526,9 +525,8 @@ checks.assert_equal(differences, [0.0] * len(differences), "weights")
 # %% [markdown]
 # ## 6. Which split for which model?
 #
-# Now real models on a real cluster: servers of 8 A100 with 80 GB (Narayanan et al., 2021). First the memory: the
-# states, the activations of *one* sequence of 2,048 tokens, without and with recomputation, and how many GPUs the
-# states fill.
+# Now real models, on servers of 8 A100 with 80 GB (Narayanan et al., 2021). First the memory: the states, the
+# activations of *one* sequence of 2,048 tokens, without and with recomputation, and how many GPUs the states fill.
 
 # %%
 cluster = costs.HARDWARE["selene"]
@@ -545,8 +543,8 @@ for model in models:
 # %% [markdown] tags=["slide-predict"]
 # Then the time. Narayanan et al. trained GPT-175B in two ways, always with 1,536 sequences per step: with tensor 8 ×
 # pipeline 12, and with ZeRO 3 alone. The column "formula" is `costs.predict_split`, which adds up the parts of a step.
-# (TFLOP/s include the recomputed pass. One number was fitted to these runs: the share of its peak that an A100
-# reaches.)
+# (TFLOP/s include the recomputed pass. One number was fitted, to *other* runs of the paper, its table 1: the share of
+# its peak that an A100 reaches.)
 #
 # **Predict.** What does twice the number of GPUs do to the time of a step with ZeRO 3?
 
@@ -569,10 +567,10 @@ print(f"its links need {traffic * cluster.between.seconds_per_byte:.1f} s for th
 
 # %% [markdown] tags=["slide-takeaway"]
 # Little from 384 to 768 GPUs, nothing from 768 to 1,536. With 384 GPUs computing takes nearly the whole step (compare
-# the split), and hides most of the traffic. From 768 on a step takes the same time: that is a **fixed cost**, not
-# congestion that grows. Each GPU has one micro-batch, for which every server receives all parameters twice and the
-# gradients once, however many servers there are. The links alone need far less time (last line). We do not know what
-# took the rest, so we predict no time with ZeRO 3.
+# the split), and hides most of the traffic. The time from 768 on is a **fixed cost**, not congestion that grows. Each
+# GPU has one micro-batch, for which every server receives all parameters twice and the gradients once, however many
+# servers there are. The links alone need far less time (last line). We do not know what took the rest, so we predict no
+# time with ZeRO 3.
 #
 # Now the formula chooses: 512 GPUs, 1,024 sequences per step, splits by powers of two. ZeRO 2 is tried only without a
 # pipeline: with one, each micro-batch would need a reduce-scatter.
@@ -603,11 +601,10 @@ for model in models:
     print(f"{step.bubble_fraction:8.0%}{step.flops_per_device / 1e12:9.0f}{memory:5.0f} GB")
 
 # %% [markdown] tags=["slide-points"]
-# Only the largest of these models gets a pipeline. Small ones need data parallelism alone, with ZeRO 1 when memory runs
-# short. For larger ones:
+# Small models need data parallelism alone, with ZeRO 1 when memory runs short. For larger ones:
 #
-# 1. **ZeRO 1**, and 2 with few micro-batches (39 billion: 1,024 sequences for 256 replicas): less memory for the same
-#    bytes sent.
+# 1. **ZeRO 1**, or ZeRO 2 where a replica has few micro-batches (39 billion: 1,024 sequences for 256 replicas): less
+#    memory for the same bytes sent.
 # 2. **Tensor**, within a server: every layer waits for its all-reduces, so they need the fast links there, NVLink.
 # 3. **Pipeline**, between servers: little traffic, but a bubble; it needs many micro-batches, so large batches.
 # 4. **Data** with all devices that are left.
@@ -655,10 +652,10 @@ quizzes.ask("12")
 # %% [markdown]
 # ## Recap
 #
-# - Columns, then rows: for two layers one all-reduce forward and one backward; no weight is sent.
+# - Columns, then rows: for two layers one all-reduce forward and one backward.
 # - A pipeline's bubble is (p − 1)/(vm + p − 1); 1F1B has GPipe's bubble and less memory.
 # - Recomputation costs a third more work.
-# - ZeRO 1 saves memory without sending more (2 with one micro-batch); 3 sends 50 % more.
+# - ZeRO 1, and with one micro-batch also ZeRO 2, save memory without sending more; ZeRO 3 sends 50 % more.
 # - Tensor inside a server, pipeline between servers, data with the rest.
 #
 # **Next.** [Lab 12](../labs/12_model_parallelism/lab.ipynb), [13 fault tolerance](13_fault_tolerance.ipynb).

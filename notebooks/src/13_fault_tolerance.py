@@ -29,7 +29,7 @@
 # **Hardware.** Two cores.
 
 # %% tags=["parameters"]
-dataset = "digits"  # digits, mnist or fashion_mnist; 960 images at most are trained on
+dataset = "digits"  # digits, mnist or fashion_mnist; for sections 3, 4, 7 and 8
 epochs = 2  # of the jobs in sections 3, 7 and 8; 12 steps each
 workers = 2  # section 4 has as many ranks, but 3 or more; the other jobs have 2
 
@@ -68,7 +68,7 @@ folder = Path(scratch.name)
 # ## 1. A run that resumes
 #
 # Training Llama 3 on 16,384 GPUs was interrupted unexpectedly 419 times in 54 days (Llama team, 2024, section 3.3.4).
-# So a program that runs for hours must be able to go on where it was. This one can:
+# So a program that runs for hours must be able to resume, as this one can:
 
 # %%
 programs.show(PROGRAMS / "minimal.py")
@@ -82,7 +82,7 @@ programs.show(PROGRAMS / "minimal.py")
 #   position of the shuffled epoch, without shuffling the epoch;
 # - the random state, if a layer such as dropout draws numbers.
 #
-# Below, the second call ends after step 38, as if it were stopped, and the third one resumes.
+# Below, the second call ends after step 38, and the third one resumes.
 
 # %%
 undisturbed = minimal.train(folder / "undisturbed")
@@ -155,9 +155,8 @@ for name, save, writing in (("waiting for the file", 30, 0), ("in the background
     print(f"{name}: best every {interval / 60:.1f} min, {lost:.1%} lost")
 
 # %% [markdown]
-# $C$ is now only the snapshot. Where it is a tenth of the save, as computed above, the best interval and the time lost
-# to saves and repeated steps shrink by $\sqrt{10}$, and restarts cost most: keep the environment ready, and a spare
-# machine.
+# $C$ is now only the snapshot. Where it is a tenth of the save, the best interval and the time lost to saves and
+# repeated steps shrink by $\sqrt{10}$, and restarts cost most: keep the environment ready, and a spare machine.
 #
 # The price is memory for the snapshot. And a save counts only when its file is complete, so each fault costs the $W$
 # seconds of writing on top, and $\tau$ cannot be shorter than $W$.
@@ -171,8 +170,8 @@ for name, save, writing in (("waiting for the file", 30, 0), ("in the background
 #   chief decides and reads, and the others receive its values.
 # - **Every worker calls `save` at the same step** ([chapter 07](07_multi_worker.ipynb)); only the chief keeps the file.
 #
-# `values_of_chief` is a broadcast; `layout` has names and shapes, so that a checkpoint of another model is refused;
-# `newest` follows in section 6; `rewrite_list` makes the manager forget the damaged ones.
+# `values_of_chief` is a broadcast; `layout` lets a checkpoint of another model be refused; `newest` follows in section
+# 6.
 
 # %%
 programs.show(PROGRAMS / "train.py", "resume")
@@ -185,7 +184,7 @@ programs.show(PROGRAMS / "train.py", "resume")
 # ```
 #
 # Worker 0 waits for a gradient that never comes, until TensorFlow or the launcher notices. A worker cannot join a
-# running cluster again, so **the whole job is started again**, as by `torchrun --max-restarts=3`.
+# running cluster again, so **the whole job is started again**.
 #
 # **Predict.** A save every 5 steps; worker 1 dies after step 13 (after 8 with `epochs=1`). How many steps must be done
 # twice?
@@ -226,7 +225,8 @@ rows = time_lines.of_job(folder / "killed", attempts, workers=2, killed=1)
 figure = draw.busy({"": rows}, ["worker 0", "worker 1"], "seconds since the first start", 1)
 begin, end = attempts[0]
 last_step = max(interval.end for interval in rows[1] if interval.end < end)
-figure.axes[0].plot(last_step - begin, 1, marker="X", color=draw.INK, markersize=9)
+died = last_step + 1  # worker 1 sleeps for a second before the signal
+figure.axes[0].plot(died - begin, 1, marker="X", color=draw.INK, markersize=9)
 text = "Time line of two workers. Both do steps, worker 1 is killed, and worker 0 waits."
 draw.show(figure, f"{text} Both start again, and repeat the steps since the last save.")
 
@@ -236,7 +236,7 @@ tf.keras.utils.set_random_seed(train.SEED)
 model = models.mlp(dropout=0.0)
 loss = tf.keras.losses.SparseCategoricalCrossentropy(from_logits=True)
 model.compile(tf.keras.optimizers.SGD(0.1, momentum=0.9), loss)
-options = argparse.Namespace(dataset=dataset, epochs=epochs, steps_per_epoch=12)
+options = argparse.Namespace(dataset=dataset, epochs=epochs)
 for batch in train.batches(options, first_step=0):
     model.train_on_batch(*batch)
 final_weights = model.get_weights()
@@ -254,7 +254,8 @@ compare("killed", resumed)
 
 # %% [markdown] tags=["slide-takeaway"]
 # Only the steps since the last save are repeated, and the weights are those of the undisturbed run. The rest is $R$:
-# noticing the death, ending worker 0, starting again.
+# noticing the death, ending worker 0, starting again. (Worker 1 dies a second after its step, when worker 0 is in the
+# next one.)
 #
 # | Diagnosis card | a worker is killed |
 # |---|---|
@@ -280,9 +281,9 @@ compare("killed", resumed)
 # %% [markdown]
 # ## 4. A straggler
 #
-# A **straggler** is alive but slow, because of a hot CPU or GPU, a disk with errors, or other programs.
-# `find_straggler.py` trains a linear classifier over MPI. Each rank measures its computation and its waiting for the
-# sum. Most of the computation is a pause for each image, four times as long on rank 1:
+# A **straggler** is alive but slow. `find_straggler.py` trains a linear classifier over MPI. Each rank measures its
+# computation and its waiting for the sum. Most of the computation is a pause for each image, four times as long on rank
+# 1:
 
 # %%
 programs.show(PROGRAMS / "find_straggler.py", "measured_step")
@@ -329,12 +330,12 @@ names = [f"rank {rank}" for rank in range(ranks)]
 draw.show(draw.busy(steps, names, "milliseconds of a step (medians)"), description)
 
 # %% [markdown] tags=["slide-takeaway"]
-# Every step takes as long as that of the slowest rank. The factor is usually a little below 4, because only the pauses
-# are longer. A rank that waits is healthy; **the straggler is the rank that waits least**. (On a GPU take both times
-# from a profile, as in [chapter 11](11_scaling_and_profiling.ipynb): there calls return before the work is done.)
+# Every step takes as long as that of the slowest rank. The factor is a little below 4: the slow rank has 21 of the 64
+# images, but the even step waits for 22. **The straggler is the rank that waits least.** (On a GPU take both times from
+# a profile: there calls return before the work is done.)
 #
 # The gradients are *summed* and divided by the global batch size, so each image counts once, whatever the shares. But
-# without the slow rank a step would take only a little longer: often it is better to remove the machine.
+# without the slow rank a step takes only a little longer: often it is better to remove the machine.
 #
 # | Diagnosis card | a straggler |
 # |---|---|
@@ -446,14 +447,12 @@ for how in damage.DAMAGES:
     print(f"{how:21} {latest:18} {quick:12} {whole:11} {sealed}")
 
 # %% [markdown] tags=["slide-points"]
-# - `latest_checkpoint` looks only whether the index exists. Restoring most of the broken ones raises an error, and the
-#   job cannot start.
+# - `latest_checkpoint` looks only whether the index exists. Restoring most of the broken ones raises an error.
 # - With a missing index it returns `None`, although an older whole checkpoint exists. `restore(None)` does nothing, so
-#   **the job starts from step 0 without an exception**: the worst case.
+#   **the job starts from step 0 without an exception**.
 # - Only the seal notices files that are whole but belong to an older step.
 #
-# `whole_checkpoints.newest` checks from the newest to the oldest, and says why it skips one. Here `minimal.py` resumes
-# with it:
+# `whole_checkpoints.newest` checks from the newest to the oldest. Here `minimal.py` resumes with it:
 
 # %%
 both = Path(shutil.copytree(saves, folder / "both cut"))
@@ -464,12 +463,11 @@ for name in ("index missing", "older data and index", "both cut"):
     checks.assert_equal_weights(weights, undisturbed)
 
 # %% [markdown]
-# Going back costs one more interval, and gives the same weights. Keep checkpoints on another machine: a disk that dies
-# takes both with it.
+# Keep checkpoints on another machine, too, in case the disk dies.
 #
 # | Diagnosis card | a half-written checkpoint |
 # |---|---|
-# | **Sign** | restoring raises `DataLossError`, `IndexError`; or a resumed run starts at step 0 |
+# | **Sign** | restoring raises `DataLossError`, `OpError`, `IndexError`; or a resumed run starts at step 0 |
 # | **Confirm** | `python whole_checkpoints.py FOLDER` reads every byte |
 # | **Cause** | power, full disk, quota, a copy cut short, two jobs with one folder |
 # | **Recovery** | keep at least two; write, then rename; check, then restore; fall back |
@@ -491,13 +489,13 @@ for name in ("index missing", "older data and index", "both cut"):
 # %% [markdown]
 # ## 7. A job that continues: Horovod Elastic
 #
-# With **Horovod Elastic** the survivors continue. They keep the last **committed** state in memory, form a new ring
-# without the dead rank, go back to the commit, and train on. A script tells `horovodrun` which hosts exist and how many
-# slots (places for one process) each has. PyTorch's `torchrun --nnodes=1:4` restarts all workers instead;
+# With **Horovod Elastic** the survivors keep the last **committed** state in memory, form a new ring without the dead
+# rank, go back to the commit, and train on. A script tells `horovodrun` which hosts exist and how many slots (places
+# for one process) each has. PyTorch's `torchrun --nnodes=1:4` restarts all workers instead;
 # [torchft](https://github.com/meta-pytorch/torchft) continues.
 #
-# In `train_elastic.py`, the first function is called after each step, the other two when the ranks have changed
-# (`state.register_reset_callbacks([scale_rate])`):
+# In `train_elastic.py`, the first function is called after each step, the other two at the start and when the ranks
+# have changed (`state.register_reset_callbacks([scale_rate])`):
 
 # %%
 programs.show(PROGRAMS / "train_elastic.py", "on_train_batch_end", "train", "scale_rate")
@@ -543,13 +541,13 @@ if elastic:
     rows = time_lines.of_elastic(elastic, begin)
     figure = draw.busy({"": rows}, ["rank 0", "rank 1"], "seconds since the start", 1)
     died = [second for *done, second in elastic["executed"] if done == [killed_at, 2]]
-    figure.axes[0].plot(died[0] - begin, 1, marker="X", color=draw.INK, markersize=9)
+    figure.axes[0].plot(died[0] + 1 - begin, 1, marker="X", color=draw.INK, markersize=9)
     text = "Time line of two ranks. Rank 1 dies; rank 0 waits, goes on alone, and waits again."
     draw.show(figure, text)
 
 # %% [markdown] tags=["slide-takeaway"]
-# The death costs the steps since the last commit and the wait for a new ring; the addition only the wait for the new
-# rank. The weights equal those that section 3 trained without Horovod: the global batches are the same.
+# The death costs the steps since the last commit and the wait, after the cross, for a new ring; the addition only the
+# wait for the new rank. The weights equal those of section 3, since the global batches are the same.
 #
 # Three traps. Build the optimizer before you create the state, else it lacks the momentum. Keep the survivor in the
 # list of hosts. When a rank is added, an attribute such as `state.seen` goes back to the last commit, but the weights
@@ -568,9 +566,9 @@ if elastic:
 # Many faults come with a **notice**. A cluster that takes a machine back sends SIGTERM, Slurm by default 30 seconds
 # (`KillWait`) before SIGKILL. It also sends a signal of your choice before the time limit: `--signal=USR1@120`.
 #
-# That is time for one save. A worker must not save alone: the others may be at another step. So the signal handler
-# only notes the signal. After each step all workers add up how many have a notice, one all-reduce of 4 bytes, and agree
-# on the step at which they save and stop:
+# That is time for one save. A worker must not save alone: the others may be at another step. So the signal handler, set
+# before TensorFlow is imported, only notes the signal. After each step all workers add up how many have a notice, one
+# all-reduce of 4 bytes, and agree on the step at which they save and stop:
 
 # %%
 programs.show(PROGRAMS / "train.py", "on_train_batch_end")
@@ -586,7 +584,7 @@ programs.show(PROGRAMS / "train.py", "on_train_batch_end")
 # exit $status
 # ```
 #
-# Here `run_until_done` of section 3 starts the job again instead of a queue. Worker 1 alone receives SIGUSR1.
+# Here `run_until_done` replaces the queue. Worker 1 alone receives SIGUSR1.
 #
 # **Predict.** The signal comes between two saves, when step 8 is done (step 3 with `epochs=1`). At which step do the
 # workers save, and how many steps are lost?
@@ -597,7 +595,7 @@ _, finished = run_until_done("notice", *notice)
 compare("notice", finished)
 
 # %% [markdown] tags=["slide-takeaway"]
-# All workers saved at the step after the notice, and no step was done twice.
+# All workers saved at the step after the notice (it came after step 8's sum), and no step was done twice.
 #
 # **A chain of jobs** needs no right to requeue. Ten short jobs run one at a time (`%1`), and each resumes where the
 # last one has saved. When all steps are done, the remaining jobs end at once:
@@ -606,10 +604,8 @@ compare("notice", finished)
 # #SBATCH --array=1-10%1 --time=04:00:00 --signal=USR1@120
 # ```
 #
-# Or submit one script ten times with `--dependency=singleton`: one job of a name runs at a time.
-#
 # **TensorFlow** has `tf.distribute.experimental.PreemptionCheckpointHandler`, and for Google Cloud
-# `BackupAndRestore(save_before_preemption=True)`. Test yours: a notice that nobody handles is a kill.
+# `BackupAndRestore(save_before_preemption=True)`.
 
 # %% [markdown]
 # | Diagnosis card | a notice |
@@ -631,8 +627,7 @@ quizzes.ask("13")
 # ## Recap
 #
 # - The resumed run equals the undisturbed one if the data order is a function of the step.
-# - Save every $\sqrt{2CM}$ seconds; in the background $C$ is only the snapshot.
-# - A killed worker costs a restart and the steps since the last save.
+# - Save every $\sqrt{2CM}$ seconds.
 # - The straggler waits least.
 # - A deadline names who never comes; stacks show where the others wait.
 # - Keep two checkpoints; check before restoring.

@@ -76,12 +76,10 @@ programs.show(PROGRAMS / "minimal_ddp.py")
 # ```
 # torchrun --standalone --nproc-per-node 2 minimal_ddp.py
 # torchrun --nnodes 2 --nproc-per-node 4 --rdzv-backend c10d \
-#     --rdzv-endpoint HOST0:29500 minimal_ddp.py
+#     --rdzv-id job1 --rdzv-endpoint HOST0:29500 minimal_ddp.py
 # ```
 #
 # `--rdzv-endpoint` is the *rendezvous*: a free port of the first host, where all processes meet.
-#
-# (Below, the launcher also limits the threads, and names the interpreter of PyTorch's own environment.)
 
 # %% tags=["varies"]
 if reason := frameworks.problem("torch"):
@@ -123,8 +121,7 @@ for way, kernel in kernels.items():
 
 # %% [markdown] tags=["slide-takeaway", "slide-quiz"]
 # No. `Flatten` orders the features row by row in Keras and channel by channel in PyTorch, so the 2,704 inputs of the
-# dense layer come in a different order. The shapes fit both times, without a warning. (`layouts.py` converts both
-# ways.)
+# dense layer come in a different order. The shapes fit both times, without a warning.
 #
 # **Question.** Two frameworks give different losses in the first step, before any update. Where do you look?
 #
@@ -161,7 +158,7 @@ print(f"training moved a weight by up to {moved:.2f}")
 # `programs/14_other_frameworks`; the word `Step` in their comments marks the eight steps.
 #
 # From here on `comparison.run` starts a program with the launcher of its framework, or reads its record. Then `judge`
-# compares the weights that the program wrote with those of the serial run.
+# compares all six arrays of weights with the serial run's; more than 1e-5 is an error.
 
 # %% tags=["varies"]
 file = first.with_name("workers.npz")
@@ -178,7 +175,7 @@ comparison.judge("horovod")
 #
 # [`train_ddp.py`](programs/14_other_frameworks/train_ddp.py) has the same loop. What it adds to the thirty lines:
 #
-# - **Checkpoints** of the model *without* its wrapper, by rank 0; every rank reads one.
+# - **Checkpoints** of the model *without* its wrapper, by rank 0.
 # - **Mixed precision**: `torch.autocast` computes products in bfloat16 and keeps weights in float32. With float16 small
 #   gradients become 0, and you need `torch.amp.GradScaler`, too.
 #
@@ -200,7 +197,7 @@ programs.show(PROGRAMS / "train_ddp.py", "save", "load")
 # rank must read the checkpoint; under Horovod rank 0 was enough, since the program broadcast both.
 #
 # **Gradient accumulation.** Every `backward` starts an all-reduce. If one step adds up several batches, only the last
-# one needs it (and each loss is divided by their number):
+# one needs it:
 #
 # ```python
 # with model.no_sync():
@@ -211,9 +208,10 @@ programs.show(PROGRAMS / "train_ddp.py", "save", "load")
 # ```
 #
 # **Traps.** Without `sampler.set_epoch(epoch)` every epoch has the same order. The sampler repeats some images until
-# all shares are equal. If rank 0 alone evaluates, it must call `model.module`: with batch normalisation a call of
-# `model` waits for all ranks ([pytorch#54059](https://github.com/pytorch/pytorch/issues/54059)). `nn.SyncBatchNorm`
-# takes the statistics of all ranks ([chapter 10](10_large_batch_and_warmup.ipynb)).
+# all shares are equal. If rank 0 alone evaluates, it must call `model.module`
+# ([pytorch#54059](https://github.com/pytorch/pytorch/issues/54059)): with batch normalisation each call of `model`
+# broadcasts the statistics, so all ranks must make it. `nn.SyncBatchNorm` takes the statistics of all ranks ([chapter
+# 10](10_large_batch_and_warmup.ipynb)).
 #
 # **Accelerate** and **Lightning** write these lines: `accelerator.prepare(model, optimizer, loader)` or
 # `Trainer(devices=2, strategy="ddp")` wraps the model and shards the data. Neither scales the learning rate.
@@ -224,10 +222,10 @@ programs.show(PROGRAMS / "train_ddp.py", "save", "load")
 # DDP keeps a copy of the model on every rank. **FSDP** (fully sharded data parallel; today the function `fully_shard`,
 # in older code the class `FullyShardedDataParallel`) divides every weight among the ranks, and with it gradients and
 # momentum. Each call of `fully_shard` makes a **unit**: its weights are gathered together just before it computes
-# (*all-gather*) and dropped afterwards, except for the outermost unit's; its gradients are summed and divided
-# (*reduce-scatter*). These are the two halves of a ring all-reduce ([notebook
-# 06](06_collectives_and_ring_all_reduce.ipynb)), with the optimizer's step in between; the backward pass gathers once
-# more.
+# (*all-gather*) and dropped afterwards (the outermost unit keeps them until its backward pass); its gradients are
+# summed and divided (*reduce-scatter*). These are the two halves of a ring all-reduce ([notebook
+# 06](06_collectives_and_ring_all_reduce.ipynb)), with the optimizer's step in between; the backward pass gathers the
+# others once more.
 #
 # **Predict.** Which two of the eight [steps](09_horovod.ipynb) now need more care than under DDP? Up to its loop, the
 # program changes as below.
@@ -278,8 +276,7 @@ comparison.judge("deepspeed")
 # %% [markdown] tags=["slide-text", "slide-predict"]
 # The last lines guard against a trap. If `gradient_clipping` is missing, recent versions of DeepSpeed scale all
 # gradients together down to norm 1 if their common norm is more, without a warning. The default was 0, no clipping,
-# until [pull request 8068](https://github.com/deepspeedai/DeepSpeed/pull/8068) of June 2026. So the same configuration
-# trains differently before and after an upgrade.
+# until [pull request 8068](https://github.com/deepspeedai/DeepSpeed/pull/8068) of June 2026.
 #
 # **Predict.** A recorded run on two ranks leaves the line out. In which step does its loss first differ from
 # TensorFlow's?
@@ -316,8 +313,7 @@ if dataset == "digits":  # on which the recorded runs are
 #
 # A **mesh** is a grid of devices whose axes have names; ours has one axis, `data`. `PartitionSpec("data")` divides an
 # array's first dimension along that axis. `PartitionSpec()` puts a whole copy on every device. Both together are data
-# parallelism. JAX itself has no layers, so our arrays keep the layout of Keras. (`mean_loss` is the mean of the whole
-# batch, as on one device.)
+# parallelism. JAX itself has no layers, so our arrays keep the layout of Keras.
 
 # %%
 programs.show(PROGRAMS / "train_jax.py", "place", "step", "train")
@@ -330,7 +326,7 @@ programs.show(PROGRAMS / "train_jax.py", "place", "step", "train")
 # ```
 #
 # Several processes, by `mpirun` or `srun`, first call `jax.distributed.initialize()`; the rest of this program stays.
-# (Each of them loads all images. With more data each loads its part, by `jax.make_array_from_process_local_data`.)
+# (With more data each loads its part, by `jax.make_array_from_process_local_data`.)
 #
 # **Predict.** No line of `step` sends anything or averages over devices. How many all-reduces does the compiler put
 # into a step with six arrays of weights?
@@ -348,9 +344,9 @@ for way, result in {"weights whole": jax_whole, "weights divided": jax_sharded}.
 # number of devices.
 #
 # The second run has `--shard-weights`: `place` then gives the weights another `PartitionSpec`. That one line divides
-# weights and momentum, as FSDP does. The step and its result stay the same; how to compute with the parts is the
-# compiler's choice, and another version may choose other collectives. What you lose is control: if a step is slow, you
-# read the compiler's output.
+# weights and momentum, as FSDP does (where the last dimension can be divided). The step and its result stay the same;
+# how to compute with the parts is the compiler's choice. What you lose is control: if a step is slow, you read the
+# compiler's output.
 
 # %% [markdown] tags=["slide-predict"]
 # ## 8. What a rank holds
@@ -372,9 +368,9 @@ sizes = ", ".join(f"{title} {size:.2f}" for title, size in kept.items())
 draw.show(figure, f"Bars of what rank 0 keeps, in multiples of the weights: {sizes}.")
 
 # %% [markdown] tags=["slide-takeaway"]
-# ZeRO 3, `fully_shard` and the divided weights of JAX keep 1/N of both. ZeRO 1 and 2 divide the momentum only;
-# they look alike, because the bars leave out the gradients, which ZeRO 2 divides. ZeRO 3 (Rajbhandari et
-# al., 2020) and `fully_shard` (Zhao et al., 2023) are the same idea in two libraries.
+# ZeRO 3, `fully_shard` and the divided weights of JAX keep 1/N of both. ZeRO 1 and 2 divide the momentum only. The bars
+# leave out the gradients, which only ZeRO 2 and 3 divide. ZeRO 3 (Rajbhandari et al., 2020) and `fully_shard` (Zhao et
+# al., 2023) are the same idea in two libraries.
 
 # %% [markdown] tags=["slide-table"]
 # ## 9. Side by side
@@ -396,7 +392,7 @@ draw.show(figure, f"Bars of what rank 0 keeps, in multiples of the weights: {siz
 # |---|---|---|---|
 # | 4 average | `fully_shard` | `engine.backward` | the compiler |
 # | 5 broadcast | `broadcast_from_rank0`, by hand | `initialize` | `device_put` |
-# | 6 checkpoint | all, in parts | all, in parts | all |
+# | 6 checkpoint | all, in parts | all, in parts | all (`device_put` to whole) |
 
 # %% [markdown]
 # **What they have in common** is nearly everything: one average per step, equal first weights, disjoint data. **What
@@ -412,8 +408,8 @@ draw.show(figure, f"Bars of what rank 0 keeps, in multiples of the weights: {siz
 #
 # `mpirun`, `horovodrun` and `torchrun` start processes on machines that you have chosen. **Ray** (Moritz et al., 2018)
 # is a cluster manager: a daemon on each machine, and a head that knows what is free. A program asks for workers with a
-# number of cores and GPUs; Ray finds places, starts Python there, and sends functions and data. The same program runs
-# on a laptop, where it starts its own Ray, and with `--address` on a cluster.
+# number of cores and GPUs; Ray finds places, starts Python there, and sends functions and data. On a laptop the same
+# program starts its own Ray; on a cluster it takes `--address`.
 
 # %%
 programs.show(PROGRAMS / "train_ray.py", "ray_executor")
@@ -423,9 +419,8 @@ programs.show(PROGRAMS / "train_ray.py", "ray_executor")
 # function. `TensorflowTrainer` belongs to Ray: it starts the workers, writes TF_CONFIG for each, and stores what the
 # chief reports.
 #
-# Neither trains: inside the workers Horovod (`train_with_horovod` is the tape program of [chapter
-# 09](09_horovod.ipynb)), or TensorFlow's strategy, does the all-reduce. Ray replaces the launcher and the list of
-# hosts, and sends the start data. Checkpoints on several machines still need a shared folder or a bucket.
+# Neither trains: inside the workers Horovod or TensorFlow's strategy does the all-reduce. Ray replaces the launcher and
+# the list of hosts.
 
 # %% tags=["varies"]
 comparison.run("ray_horovod")
@@ -460,9 +455,9 @@ comparison.judge("mxnet", "mxnet_all_reduce")
 # a grid of devices, and a layout that says which goes over which. But it had its own operations on graphs of
 # TensorFlow 1, so models had to be written for it.
 #
-# The idea won. GSPMD (Xu et al., 2021) put it into the compiler XLA: you annotate a few tensors of an ordinary program.
-# JAX offers that as `jax.sharding`, now by GSPMD's successor Shardy. TensorFlow and PyTorch have the idea without it:
-# each has its own **DTensor** ([chapter 12](12_model_parallelism.ipynb)), and `fully_shard` is built on PyTorch's.
+# GSPMD (Xu et al., 2021) put it into the compiler XLA: you annotate a few tensors of an ordinary program. JAX offers
+# that as `jax.sharding`, now by GSPMD's successor Shardy. TensorFlow and PyTorch have the idea without it: each has its
+# own **DTensor** ([chapter 12](12_model_parallelism.ipynb)), and `fully_shard` is built on PyTorch's.
 #
 # All results of this chapter, and below them where the recorded ones come from:
 
@@ -480,12 +475,10 @@ quizzes.ask("14")
 # %% [markdown]
 # ## Recap
 #
-# - DDP needs thirty lines and one `torchrun` line.
 # - Each framework has its own layout of weights; after `Flatten` a transposition is not enough.
 # - Horovod, DDP, FSDP, ZeRO, JAX, Ray's workers and MXNet's store all computed the serial run's weights.
 # - DDP broadcasts, `fully_shard` does not; there all ranks write a checkpoint.
 # - In JAX you say where arrays are stored, and the compiler adds the collectives.
-# - ZeRO 3 and FSDP keep 1/N of weights and momentum on each rank.
 # - Two ranks that equal one prove the parallel part; a silent default shows only against another framework.
 # - Ray starts processes; it does not train.
 #
@@ -496,7 +489,7 @@ quizzes.ask("14")
 #   FSDP: [2304.11277](https://arxiv.org/abs/2304.11277).
 #   ZeRO: [1910.02054](https://arxiv.org/abs/1910.02054).
 #   GSPMD: [2105.04663](https://arxiv.org/abs/2105.04663).
-# - JAX: [sharding](https://docs.jax.dev/en/latest/sharded-computation.html),
+# - JAX: [sharding](https://docs.jax.dev/en/latest/201/sharding.html),
 #   [processes](https://docs.jax.dev/en/latest/_autosummary/jax.distributed.initialize.html).
 #   Ray: [1712.05889](https://arxiv.org/abs/1712.05889).
 #   Mesh TensorFlow: [1811.02084](https://arxiv.org/abs/1811.02084).

@@ -148,14 +148,13 @@ print(login.read(f"first-{job}.out"))
 
 # %% [markdown] tags=["slide-takeaway"]
 # **The state of a job is the exit status of its script, and that is the status of the script's last command**, here
-# `echo`. The program did not even start, and Slurm reports success. With `set -e` the script ends at the first command
-# that fails, and the state is FAILED.
+# `echo`. With `set -e` the script ends at the first command that fails, and the state is FAILED.
 #
 # Slurm refused four nodes immediately. (Elsewhere such a job may wait for ever, with the reason `PartitionNodeLimit`.)
 # An option on the command line wins over the one in the script, so the second attempt got two nodes.
 #
-# Correct the name, too, and the log has a line of task 0 only: a batch script runs on the *first* node only. The
-# other one waits, and you pay for it. That is the fourth mistake: `srun` is missing.
+# Correct the name, too, and the log has a line of task 0 only: a batch script runs on the *first* node. The other one
+# waits, and you pay for it. That is the fourth mistake: `srun` is missing.
 
 # %% tags=["varies"]
 fixed = script.replace("--nodes=4", "--nodes=2").replace("%j.out\n", "%j.out\n\nset -e")
@@ -190,8 +189,8 @@ programs.show(PROGRAMS / "slurm" / "gpus_horovod.sbatch")
 # ends all ranks when one fails.
 
 # %% [markdown] tags=["slide-predict"]
-# We run it with the tiny `hello.py`, as you should with any new script. Its first step shows in seconds who is where.
-# (The nodes here only tell Slurm that they have GPUs. This cluster keeps no accounts, so `sacctmgr` and `sacct` fail.)
+# We run it with the tiny `hello.py`. (The nodes here only tell Slurm that they have GPUs. This cluster keeps no
+# accounts, so `sacctmgr` and `sacct` fail.)
 #
 # **Predict.** CUDA_VISIBLE_DEVICES tells a task its GPUs. Do the 16 tasks get one each, or eight each?
 
@@ -235,13 +234,12 @@ login.run(f"srun --nodes=1 --ntasks-per-node=8 --gpus-per-task=1 --label {ask} |
 # turn. This is **binding by depth**; the depth is the cores per rank. Elsewhere:
 #
 # - Polaris (PBS): `mpiexec --ppn 4 --depth 8 --cpu-bind depth`
-# - older Cray systems: `aprun -N 4 -d 8 --cc depth`
 # - Open MPI: `mpirun --map-by slot:PE=8 --bind-to core`
 #
 # `nvidia-smi topo -m` says which cores are near which GPU. On Polaris the first cores are nearest to the
 # last GPU, so local rank 0 takes GPU 3.
 #
-# **PyTorch.** For torchrun a task is something else: one torchrun per node, which starts the eight ranks.
+# **PyTorch.** A task is one torchrun per node, which starts the eight ranks.
 
 # %%
 programs.show(PROGRAMS / "slurm" / "gpus_torch.sbatch")
@@ -269,7 +267,7 @@ programs.show(PROGRAMS / "slurm" / "gpus_torch.sbatch")
 #   begin with `module purge`. With `--export=NONE` the job starts clean, and then `srun` needs `--export=ALL`.
 # - **Files.** Download on the login node: compute nodes often have no internet. Data and checkpoints go to *scratch*:
 #   it is large, but old files there are deleted. Your home has a quota of bytes and of files. Pack small files into an
-#   archive, and unpack it in the job to the node's disk (`$TMPDIR`).
+#   archive, and unpack it in the job to the node's disk (`$SLURM_TMPDIR` or `$TMPDIR`).
 # - **TensorBoard, Jupyter.** Through a tunnel: `ssh -J LOGIN -L 6006:localhost:6006 NODE`, then open localhost:6006.
 
 # %% [markdown]
@@ -294,8 +292,7 @@ login.run(f"srun --nodes=2 --label python -c '{ask}' | sort")
 
 # %% [markdown] tags=["slide-text", "slide-predict"]
 # Only the index differs. We submit the program for three, two and one nodes, and the serial program, all by
-# `batch.sbatch`, whose one command is `srun --kill-on-bad-exit=1 python "$@"`. Each asks for all eight GPUs of its
-# nodes.
+# `batch.sbatch`, whose last line is `srun --kill-on-bad-exit=1 python "$@"`. Each asks for all eight GPUs of its nodes.
 #
 # **Predict.** What does the queue look like two seconds later?
 
@@ -341,15 +338,15 @@ for count in (1, 2, 3):
 # ## 5. A node dies
 #
 # Two longer jobs train with `train.py` of [chapter 13](13_fault_tolerance.ipynb): two workers that save every 5 steps
-# and resume from the newest whole checkpoint. With `--requeue` Slurm queues the job again if a node fails, whatever the
-# site's default is. `--signal=USR1@87` sends SIGUSR1 to the workers 87 seconds before the time limit, or up to a minute
-# earlier: *short* has only 120.
+# and resume from the newest whole checkpoint. With `--requeue` Slurm queues the job again if a node fails.
+# `--signal=USR1@87` sends SIGUSR1 to the workers 87 seconds before the time limit, or up to a minute earlier: *short*
+# has only 120.
 #
 # If `train.py` has saved and is not done, it ends with status 85, and the script requeues the job.
 # `--kill-on-bad-exit=0` keeps the first worker that ends from taking the other one with it; `--wait=60` gives that one
 # a minute.
 #
-# A slow network makes the jobs last. We will kill a node of *dying*; *short* may run for two minutes.
+# A slow network makes the jobs last. We will kill a node of *dying*.
 
 # %% tags=["varies"]
 long_script = """\
@@ -394,8 +391,9 @@ login.run("squeue --format='%.6i %.12j %.10T %.6D %R'; sinfo --format='%t %N'")
 
 # %% [markdown] tags=["slide-takeaway"]
 # **The node is down, and the job is back in the queue, though nobody submitted it again.** Slurm has ended the worker
-# on node1, too. The reason `BeginTime` means that Slurm waits until nothing of the first attempt can be left: here ten
-# seconds, by default two minutes (`cred_expire`).
+# on node1, too. (Where *short* is in the queue as well, its signal has already come: section 6.) The reason `BeginTime`
+# means that Slurm waits until nothing of the first attempt can be left: here ten seconds, by default two minutes
+# (`cred_expire`).
 #
 # The administrator switches node2 on. The same training also runs undisturbed on one node,
 # for comparison.
@@ -407,9 +405,9 @@ alone = login.submit("sbatch --job-name=undisturbed --nodes=1 " + train.format("
 # %% [markdown]
 # ## 6. The time limit
 #
-# Meanwhile *short* comes near its time limit, and Slurm sends SIGUSR1 to its workers, to each at a slightly different
-# moment. But both must save the same step. So after each step they add up how many of them have a notice, with an
-# all-reduce of 4 bytes ([chapter 13](13_fault_tolerance.ipynb)).
+# *short* gets SIGUSR1 in its first 33 seconds, perhaps before its first step, and each worker at a slightly different
+# moment. But both must save the same step. So after each step they add up how many have a notice ([chapter
+# 13](13_fault_tolerance.ipynb)).
 #
 # Then the network gets its speed back, and *short* more time, so that both jobs end soon. (Rounding grows with the
 # steps: hence the larger tolerance.)
@@ -464,8 +462,7 @@ for name in ("dying", "short"):
 #
 # An **array** is one script, submitted once, that runs as several jobs. `#SBATCH --array=1-3%1` in `array.sbatch` means
 # tasks 1, 2 and 3, one at a time. All have the same options, so each holds three nodes here. Each knows its number and
-# trains on that many: `array.sbatch` ends with `srun --nodes=$SLURM_ARRAY_TASK_ID … python "$@"`. If one
-# fails, submit only that one again: `sbatch --array=2`.
+# trains on that many: `array.sbatch` ends with `srun --nodes=$SLURM_ARRAY_TASK_ID … python "$@"`.
 #
 # `slow_network.py` trains twenty small layers with Horovod, and every node has a batch of the same size (*weak
 # scaling*). The links now let 100 Mbit/s through and add 2 ms each. A message crosses two of them, so $\alpha$ is 4 ms.
@@ -489,8 +486,8 @@ print(f"3 nodes by the ring's formula: {predicted:.0f} ms, measured {measured:.0
 # %% [markdown]
 # The exchange takes many times as long as the computing, so the efficiency is nearly computing over exchange. The last
 # line adds the ring's formula ([chapter 06](06_collectives_and_ring_all_reduce.ipynb)) to one node's step. The formula
-# is usually too fast: Horovod's ranks first agree on which tensors are ready, in messages that cost the latency, and at
-# most 95 % of an Ethernet frame is data. What helps on such a link?
+# is usually too fast: Horovod's ranks first agree on which tensors are ready, in messages of 4 ms each, and at most 95
+# % of an Ethernet frame is data. What helps on such a link?
 #
 # | lever | price |
 # |---|---|
@@ -520,11 +517,9 @@ quizzes.ask("15")
 # %% [markdown]
 # ## Recap
 #
-# - `sbatch` queues a script, `salloc` reserves nodes, `srun` starts tasks on them.
 # - A job's state is the status of its script's last command: use `set -e`.
 # - On nodes with eight GPUs: eight tasks, a GPU by local rank, cores by depth, memory for all ranks together.
-# - Before the first long job comes a short one that prints where each rank is and what it sees.
-# - `squeue` says why a job waits, `sacct` and `seff` what it used.
+# - First run a short job that prints where each rank is and what it sees.
 # - If the job may be queued again, a dead node costs the steps since the last save, and the time limit nothing.
 #
 # **Next.** [Lab 15](../labs/15_clusters/lab.ipynb), and then [lab 16](../labs/16_capstone/lab.ipynb), the capstone.

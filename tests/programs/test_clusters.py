@@ -7,6 +7,7 @@ import os
 import re
 import shlex
 import shutil
+import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -129,6 +130,29 @@ def serial_weights(steps: int = 20, batch: int = 48, rate: float = 0.05, units: 
             velocity -= rate * gradient
             weight += velocity
     return weights
+
+
+TWO_DEVICES = """
+import tensorflow as tf
+import train_multi_worker
+
+cpu = tf.config.list_physical_devices("CPU")[0]
+tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * 2)
+
+
+class OneWorker(tf.distribute.MirroredStrategy):
+    cluster_resolver = tf.distribute.cluster_resolver.SimpleClusterResolver(tf.train.ClusterSpec({}))
+
+
+tf.distribute.MultiWorkerMirroredStrategy = lambda: OneWorker(["CPU:0", "CPU:1"])
+train_multi_worker.main()
+"""
+
+
+def test_a_worker_with_two_devices_trains_the_serial_runs_weights(folder: Path) -> None:
+    command = [sys.executable, "-c", TWO_DEVICES, "--weights", str(folder / "weights.npz")]
+    subprocess.run(command, check=True, env=os.environ | {"PYTHONPATH": str(CHAPTER), "TF_USE_LEGACY_KERAS": "1"})
+    assert checks.largest_difference(network.read(folder / "weights.npz"), serial_weights()) < checks.TOLERANCE
 
 
 # The script with its options, the program, the nodes.

@@ -1,4 +1,4 @@
-"""Three wrong ways to save or to read with several workers. `loop.py` has the right way.
+"""Four tries to save or to read in a simpler way, of which one works. `loop.py` has the right way.
 
 On a laptop; any number of workers from 2 on:
 

@@ -82,6 +82,7 @@ def fit() -> dict:
     run = model.fit(without_numbers, steps_per_epoch=steps, verbose=0)
     (place / "fit").mkdir(parents=True, exist_ok=True)
     model.save(place / "fit" / "model.keras")  # every worker calls
+    # The same pipeline once more, with the samples' numbers.
     epoch = zip(range(steps), strategy.experimental_distribute_dataset(batches), strict=False)
     seen = gathered([numbers for _, (numbers, _, _) in epoch])
     return {"history": run.history, "seen": seen}

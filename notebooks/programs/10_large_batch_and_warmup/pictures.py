@@ -73,17 +73,16 @@ def rates(best: Mapping[str, Mapping[int, Best]], bend: float) -> Picture:
     return figure, text
 
 
-def three_runs(runs: Mapping[str, Mapping[str, Sequence[float]]], images: int) -> Picture:
-    """Test accuracy of each run against images seen and against seconds; `images` are those of an epoch."""
-    figure, (by_images, by_time) = plt.subplots(1, 2, sharey=True, figsize=(7.2, 3.2))
+def three_runs(runs: Mapping[str, Mapping[str, Sequence[float]]]) -> Picture:
+    """Test accuracy of each run against epochs and against seconds."""
+    figure, (by_epoch, by_time) = plt.subplots(1, 2, sharey=True, figsize=(7.2, 3.2))
     for name, run in runs.items():
-        seen = images / 1000 * np.arange(1, len(run["accuracy"]) + 1)
-        by_images.plot(seen, run["accuracy"], label=name)
+        by_epoch.plot(np.arange(1, len(run["accuracy"]) + 1), run["accuracy"], label=name)
         by_time.plot(np.cumsum(run["seconds"]), run["accuracy"])
-    by_images.set(xlabel="thousand images seen", ylabel="test accuracy", ylim=(0, 1))
+    by_epoch.set(xlabel="epoch", ylabel="test accuracy", ylim=(0, 1))
     by_time.set(xlabel="seconds of training")
     figure.legend(loc="outside upper center", ncols=2)
-    return figure, f"Test accuracy against images seen, left, and against seconds, right, for {', '.join(runs)}."
+    return figure, f"Test accuracy against epochs, left, and against seconds, right, for {', '.join(runs)}."
 
 
 def seeds(of_datasets: Mapping[str, Mapping[str, Sequence[Sequence[float]]]]) -> Picture:

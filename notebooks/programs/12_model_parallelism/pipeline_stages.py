@@ -5,10 +5,8 @@ On a laptop, on logical devices of the processor, or with a GPU for each stage; 
     python pipeline_stages.py --stages 2 4 --result result.json
     srun --nodes=1 --ntasks=1 --gpus-per-task=4 python pipeline_stages.py --stages 4 --result result.json
 
-`tf.device` says where a layer's weights are and where its passes run; TensorFlow copies activations and gradients
-between the devices. The order of the passes is that of `distlab.model_parallel.pipelines`. The result has, for every
-number of stages and every schedule, the largest difference of any weight from a run of the undivided network, and the
-most tapes that each stage kept at the same time.
+`tf.device` says where a layer's weights are, and its passes and updates run. The result has, for each number of stages
+and each schedule, the largest difference of a weight from the undivided network's, and the most tapes kept at a time.
 """
 
 import argparse
@@ -84,7 +82,10 @@ def train_step(stages: list[Stage], order: list[pipelines.Work], images: list, l
     examples = sum(map(len, images))
     activations = {(0, number): inputs for number, inputs in enumerate(images)}
     gradients = {(len(stages) - 1, number): None for number in range(len(images))}
-    sums = [[tf.zeros_like(variable) for variable in stage.variables] for stage in stages]
+    sums = []
+    for stage in stages:
+        with tf.device(stage.device):
+            sums.append([tf.zeros_like(variable) for variable in stage.variables])
     for work in order:
         stage, place = stages[work.stage], (work.stage, work.micro_batch)
         if work.kind == pipelines.FORWARD:
@@ -96,8 +97,9 @@ def train_step(stages: list[Stage], order: list[pipelines.Work], images: list, l
             with tf.device(stage.device):
                 sums[work.stage] = [total + part for total, part in zip(sums[work.stage], by_variables, strict=True)]
     for stage, totals in zip(stages, sums, strict=True):
-        for variable, total in zip(stage.variables, totals, strict=True):
-            variable.assign_sub(RATE * total)
+        with tf.device(stage.device):
+            for variable, total in zip(stage.variables, totals, strict=True):
+                variable.assign_sub(RATE * total)
 
 
 def start_layers() -> list[tuple[np.ndarray, np.ndarray]]:

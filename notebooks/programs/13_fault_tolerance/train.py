@@ -21,6 +21,12 @@ import sys
 import tempfile
 from pathlib import Path
 
+# ruff: noqa: E402 - a notice may come while TensorFlow is being imported, and would end the program
+notices: list[int] = []  # the signals received; a handler may run in the middle of anything, so it only notes them
+if __name__ == "__main__":  # not where a notebook imports this file
+    for notice in (signal.SIGUSR1, signal.SIGTERM):
+        signal.signal(notice, lambda number, frame: notices.append(number))
+
 from distlab import cluster_spec, data, models  # before TensorFlow: it selects tf-keras
 
 import faults
@@ -28,7 +34,6 @@ import tensorflow as tf
 import whole_checkpoints
 
 BATCH, IMAGES, SEED = 64, 768, 13  # images in a global batch, whatever the number of workers, and in an epoch
-notices: list[int] = []  # the signals received; a handler may run in the middle of anything, so it only notes them
 
 
 def batches(options: argparse.Namespace, first_step: int) -> tf.data.Dataset:
@@ -46,18 +51,14 @@ def batches(options: argparse.Namespace, first_step: int) -> tf.data.Dataset:
     return positions.map(image_at).batch(BATCH).with_options(by_sample)
 
 
-def resume(
-    strategy: tf.distribute.Strategy,
-    checkpoint: tf.train.Checkpoint,
-    folder: Path | None,
-) -> None:
+def resume(strategy: tf.distribute.Strategy, checkpoint: tf.train.Checkpoint, folder: Path | None) -> None:
     """Restore the newest whole checkpoint: the chief, who has the folder, reads it for all."""
-    expected = whole_checkpoints.layout(checkpoint)
+    expected = whole_checkpoints.layout(checkpoint)  # names and shapes of all variables
     if folder:
         chosen = whole_checkpoints.newest(folder, expected)
         if chosen:
             checkpoint.read(chosen).assert_existing_objects_matched()
-        whole_checkpoints.rewrite_list(folder, chosen)
+        whole_checkpoints.rewrite_list(folder, chosen)  # so that the manager forgets the damaged ones
     variables = [*checkpoint.model.variables, *checkpoint.optimizer.variables]
     values = strategy.run(values_of_chief, args=(variables,))
     for variable, value in zip(variables, values, strict=True):
@@ -109,8 +110,6 @@ def main() -> None:
     parser.add_argument("--result", type=Path, help="JSON file that the chief writes: its first step and the weights")
     faults.add_options(parser)
     options = parser.parse_args()
-    for notice in (signal.SIGUSR1, signal.SIGTERM):
-        signal.signal(notice, lambda number, frame: notices.append(number))
     if options.slurm:
         os.environ["TF_CONFIG"] = cluster_spec.from_slurm()
     with cluster_spec.interruptible():

@@ -23,7 +23,10 @@ def train(options: argparse.Namespace, name: str) -> tuple[float, list[np.ndarra
     """Train as the worker that TF_CONFIG says, and report under that name; the last loss and the weights."""
     with cluster_spec.interruptible():
         strategy = tf.distribute.MultiWorkerMirroredStrategy()
-    rank, ranks = strategy.cluster_resolver.task_id or 0, strategy.num_replicas_in_sync
+    workers = max(1, len(strategy.cluster_resolver.cluster_spec().as_dict().get("worker", [])))
+    devices = strategy.num_replicas_in_sync // workers  # of each worker
+    if options.batch % strategy.num_replicas_in_sync:
+        raise SystemExit(f"A batch of {options.batch} cannot be split among {strategy.num_replicas_in_sync} devices.")
     with strategy.scope():
         layers = [tf.keras.layers.Dense(options.units, activation="relu"), tf.keras.layers.Dense(10)]
         model = tf.keras.Sequential([tf.keras.layers.Input((network.INPUTS,)), *layers])
@@ -43,9 +46,15 @@ def train(options: argparse.Namespace, name: str) -> tuple[float, list[np.ndarra
     def step(images: tf.Tensor, labels: tf.Tensor) -> tf.Tensor:
         return strategy.reduce("SUM", strategy.run(replica_step, args=(images, labels)), axis=None)
 
-    batches = network.Batches(options, rank, ranks)
+    def by_device(array: np.ndarray) -> tf.distribute.DistributedValues:
+        """Each device of this worker gets a part of the worker's batch."""
+        return strategy.experimental_distribute_values_from_function(
+            lambda context: tf.constant(array[context.replica_id_in_sync_group % devices :: devices])
+        )
+
+    batches = network.Batches(options, strategy.cluster_resolver.task_id or 0, workers)
     for images, labels in batches:
-        loss = float(step(images, labels))
+        loss = float(step(by_device(images), by_device(labels)))
     network.report(batches, name, loss, model.get_weights())
     return loss, model.get_weights()
 

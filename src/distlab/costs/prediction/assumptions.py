@@ -34,7 +34,7 @@ class Assumptions:
     variation: 0.025. Chosen with the published table in view. A synchronous step lasts as long as the slowest of its
         ranks and links; taken as normal and independent, so that the slowest of p is about √(2 ln p) deviations late.
     slowdown: 0.19. Mean slowdown of computing under overlapped communication, measured on A100, H100, MI210 and MI250
-        with language models (arXiv:2507.03114, abstract); older GPUs and convolutions are taken to suffer as much.
+        with language models (Lee et al., arXiv:2507.03114); older GPUs and convolutions are taken to suffer as much.
     fusion_bytes: 64 MiB, cycle_seconds: 5 ms. Horovod's defaults when most of the published results were measured
         (docs/tensor-fusion.md; since release 0.21 they are 128 MiB and 1 ms); also taken for systems that are not
         Horovod. On average a gradient waits half a cycle until it is noticed.

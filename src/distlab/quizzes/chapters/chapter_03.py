@@ -66,8 +66,8 @@ def weight_of_an_image(
 ) -> None:
     replicas = len(parts)
     item.choose(f"""The last batch is divided among {replicas} replicas: {", ".join(map(str, parts))} images. `fit`
-        averages over each part, then over the replicas. Which weight has an image of a part of {parts[place]} in the
-        gradient?""")
+        averages over each part, then over the replicas. With which weight does an image of a part of {parts[place]}
+        count in the gradient?""")
     item.right(1 / (replicas * parts[place])).why(f"1 / (R b): the part's mean, divided by the {replicas} replicas.")
     item.wrong(1 / sum(parts), "As on one device").why("That is its weight if one device has the whole batch.")
     item.wrong(1 / parts[place], "The part's mean alone").why("The mean over the replicas divides it again.")

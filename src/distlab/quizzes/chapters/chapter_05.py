@@ -4,11 +4,11 @@ from distlab.quizzes.item import Item, amount, figure, pick
 
 CALLS = {
     "be served by a program that has no Keras": "`model.export(path)`",
-    "be shared with Keras programs, structure included": '`model.save("model.keras")`',
+    "be shared with programs of the same Keras, structure included": '`model.save("model.keras")`',
     "resume in a custom loop after a stop": "`tf.train.CheckpointManager(…).save()`",
     "resume in `fit` after a crash": "the callback `BackupAndRestore`",
 }
-STATE = {"plain SGD": 0, "SGD with momentum": 4, "Adam": 8}  # bytes per float32 parameter
+STATE = {"plain SGD of Keras 3": 0, "SGD with momentum": 4, "Adam": 8}  # bytes per float32 parameter
 
 
 def format_for_a_purpose(item: Item, purpose: str = pick(*CALLS)) -> None:
@@ -23,7 +23,7 @@ def size_of_a_checkpoint(
     item: Item, gigabytes: float = pick(0.5, 1, 2, 4), replicas: int = pick(4, 8), optimizer: str = pick(*STATE)
 ) -> None:
     sizes = {name: gigabytes / 4 * (4 + state) for name, state in STATE.items()}
-    note = "Adam keeps two more values per weight, momentum one, plain SGD none."
+    note = "Adam keeps two more values per weight, momentum one, plain SGD of Keras 3 none."
     item.choose(f"""A model with {figure(gigabytes)} GB of float32 weights trains with {optimizer} on {replicas}
         replicas of one machine. How many GB does a checkpoint of model and optimizer take?""")
     item.right(sizes[optimizer], "GB").why(f"{note} The copies of a mirrored variable are equal, so one is written.")
@@ -93,7 +93,7 @@ def jump_of_the_loss(
     item.choose(f"""A program saves with `save_weights`, builds a new model, loads, and goes on with {optimizer}. The
         loss jumps from {losses[0]} to {losses[1]}. The weights are equal before and after. What is the likely
         reason?""")
-    item.right(right).why("The plain loading call drops the optimizer's state. Plain SGD has none.")
+    item.right(right).why("The plain loading call drops the optimizer's state. Plain SGD uses none.")
     item.wrong(wrong, "The optimizer's state").why("Ask what this optimizer remembers.")
     item.wrong("The file is damaged", "A bad file").why("""A damaged file usually raises an error, and the weights are
         equal.""")

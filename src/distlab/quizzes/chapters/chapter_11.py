@@ -10,7 +10,7 @@ def images_processed(
 ) -> None:
     steps = global_batches.steps_per_epoch(images, batch * gpus)
     item.enter(f"""A program takes `images // (batch * size)` steps per epoch. There are {images:,} images and {gpus}
-        GPUs, and each GPU has batches of {batch:,}. How many images does an epoch process?""")
+        GPUs, and each GPU has batches of {batch:,}, all of them full. How many images does an epoch process?""")
     item.right(steps * batch * gpus, "images").why(f"{steps} steps of {batch * gpus:,} images; the rest is dropped.")
     item.wrong(images, "The data set's size").why("The last images do not fill a global batch and are dropped.")
     item.wrong(steps * batch, "One GPU's images").why(f"Each of the {gpus} GPUs has a batch of its own.")

@@ -100,7 +100,7 @@ def steps_done_twice(
     case: str = pick("A node dies", "The time limit is near, Slurm sends SIGUSR1, and the workers save together"),
 ) -> None:
     right = step % every if case == "A node dies" else 0
-    item.choose(f"""A job saves every {every} steps and has `--requeue`. {case}, after step {step}. How many steps are
+    item.choose(f"""A job saves every {every} steps and has `--requeue`. {case} after step {step}. How many steps are
         done twice?""")
     item.right(right, "steps").why("""Without a warning the steps since the last save are lost; with one save after a
         notice nothing is.""")
@@ -131,8 +131,8 @@ def predicted_step(
     cost = costs.all_reduce("ring", nodes, 1e6 * megabytes)
     exchange, bits = (float(cost.seconds(2e-3, per_byte / rate)) for per_byte in (8e-6, 1e-6))
     item.enter(f"""A step computes for {computing} ms on one node. {nodes} nodes ring all-reduce {megabytes} MB over
-        links with {rate} Mbit/s and a latency of 2 ms; nothing overlaps. How many ms does a step take by the
-        formula?""")
+        a network with {rate} Mbit/s, in which a message takes 2 ms from node to node; nothing overlaps. How many ms
+        does a step take by the formula?""")
     item.right((computing / 1e3 + exchange) * 1e3, "ms").why(f"""The all-reduce takes {figure(1e3 * exchange)} ms: 2(p −
         1) latencies, and 2(p − 1)/p times the bytes.""")
     item.wrong(exchange * 1e3, "No computing").why("A step also computes.")
@@ -159,8 +159,8 @@ def lever(
     }
     best, second = sorted(saved, key=lambda name: -saved[name])
     share = {name: 100 * saved[name] / seconds(gradients, total) for name in saved}
-    item.choose(f"""8 ranks all-reduce {gradients} gradients of together {kilobytes} kB one after the other, on links
-        with {line}. What saves most time?""")
+    item.choose(f"""8 ranks all-reduce {gradients} gradients of together {kilobytes} kB one after the other, over
+        a network with {line} from node to node. What saves most time?""")
     item.right(best).why(f"""It saves {figure(share[best])} % of the exchange. Fusion saves nearly all latency, fp16
         half the time of the bytes.""")
     item.wrong(second, "The other part of the time").why(f"It saves {figure(share[second])} %.")
