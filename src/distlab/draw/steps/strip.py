@@ -20,7 +20,7 @@ MOST_BOXES = 20_000
 
 _NAMES = 0.6  # the room for the ranks' names, in inches
 _GAP = 0.28  # between two columns, for the arrows
-_HEAD = 0.46  # above the first row, for the steps' and the chunks' numbers
+_HEAD = 0.52  # above the first row, for the steps' and the chunks' numbers
 _ROW_GAP = 0.23
 _WIDEST = 7.3  # in a column of 760 pixels a letter of POINTS then has 12; with many ranks it is wider
 
@@ -109,8 +109,8 @@ def _draw_line(axes: Axes, boxes: Boxes, columns: list[int], top: float, row: fl
     for place, step in enumerate(columns):
         x = _NAMES + place * (boxes.width + _GAP)
         title = "start" if step == 0 else f"step {step}"
-        stamps.append(Stamp(words(title, POINTS, INK, bold=True), x + boxes.width / 2, top + 0.32))
-        stamps += boxes.chunk_numbers(x, top + 0.16)
+        stamps.append(Stamp(words(title, POINTS, INK, bold=True), x + boxes.width / 2, top + 0.39))
+        stamps += boxes.chunk_numbers(x, top + 0.21)
         for rank in ranks:
             y = top - rank * row - boxes.box[1]
             stamps += boxes.of_rank(step, rank, x, y)
@@ -118,7 +118,7 @@ def _draw_line(axes: Axes, boxes: Boxes, columns: list[int], top: float, row: fl
     for place, (before, after) in enumerate(pairwise(columns)):
         left = _NAMES + place * (boxes.width + _GAP) + boxes.width
         if after != before + 1:
-            stamps.append(Stamp(words("…", 12, QUIET), left + _GAP / 2, top + 0.32))
+            stamps.append(Stamp(words("…", 12, QUIET), left + _GAP / 2, top + 0.39))
             continue
         for message in trace.arriving_in(after):
             _draw_message(axes, message, left, top - boxes.box[1] / 2, row)
