@@ -38,7 +38,7 @@
       const isRight = rank < rows, row = isRight ? rank - (rows - 1) / 2 : ranks - 1 - rank - (ranks - rows - 1) / 2;
       return [(isRight ? 0.5 : -0.5) * (room - node.width - 4), row * down + 16];
     };
-    const radius = [Math.min(300, (room - node.width) / 2 - 10), ranks === 2 ? 0 : ranks > 4 ? 220 : 180];
+    const radius = [Math.min(300, (room - node.width) / 2 - 10), ranks === 2 ? 0 : ranks > 4 ? 172 : 140];
     const place = (at) => {
       const angle = (ranks === 2 ? 1 : -0.5) * Math.PI + (2 * Math.PI * at) / ranks, rank = Math.floor(at + ranks);
       if (!isNarrow) return [radius[0] * Math.cos(angle), radius[1] * Math.sin(angle)];
@@ -74,7 +74,7 @@
       this.menu.value = figure.dataset.ranks;
       this.menu.addEventListener("change", () => this.stopAnd(() => this.begin()));
       const label = element("label", {}, "Ranks ", this.menu);
-      this.controls = element("div", { className: "controls" }, this.play, this.back, this.on, this.slider, label);
+      this.controls = element("div", { className: "buttons" }, this.play, this.back, this.on, this.slider, label);
       this.controls.setAttribute("role", "group");
       this.controls.setAttribute("aria-label", "Player");
       this.status = element("p", { className: "status" });
