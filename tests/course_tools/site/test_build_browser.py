@@ -34,7 +34,7 @@ CONTENTS = """() => ({
     && picture.getAttribute("width") ? "" : picture.outerHTML.slice(0, 200)).filter(Boolean),
   cut: [...document.querySelectorAll(".bd-article :is(img, svg)")].filter((picture) => {
     const box = picture.getBoundingClientRect();
-    const holder = picture.closest("p, .cell_output");
+    const holder = picture.closest("a");
     const scrolls = holder && getComputedStyle(holder).overflowX === "auto";
     return box.width && !scrolls && (box.right > innerWidth + 1 || box.left < -1);
   }).map((picture) => picture.outerHTML.slice(0, 200)),

@@ -124,6 +124,14 @@
     link.append(picture);
   };
 
+  // On a telephone a wide table of texts is a list, whose lines begin with the names of the columns.
+  const makeStack = (table) => {
+    const heads = [...table.querySelectorAll("thead th")].map((head) => head.textContent);
+    if (heads.length < 3 || table.querySelector(".text-right") || table.closest("#the-course")) return;
+    table.classList.add("stacks");
+    table.querySelectorAll("tbody tr").forEach((row) => [...row.cells].forEach((cell, column) => { cell.dataset.head = heads[column]; }));
+  };
+
   // The search. A page is found if each word of the query begins one of its words; pages in which they stand only inside
   // of words come last. The line is the one that has the most of the words, in a section whose heading has them too.
   const STOP_WORDS = `a an and are as at be between by can could do does for from get has have how i if in into is it its me my
@@ -229,9 +237,15 @@
     });
   });
 
+  // Paper is white.
+  let theme;
+  window.addEventListener("beforeprint", () => { ({ theme } = document.documentElement.dataset); document.documentElement.dataset.theme = "light"; });
+  window.addEventListener("afterprint", () => { document.documentElement.dataset.theme = theme; });
+
   document.addEventListener("DOMContentLoaded", () => {
     document.querySelectorAll(".bd-article img").forEach(makeLarge);
     document.querySelectorAll(".bd-article pre").forEach(fit);
+    document.querySelectorAll(".pst-scrollable-table-container table").forEach(makeStack);
     document.querySelectorAll(".predict").forEach(makePrediction);
     document.querySelectorAll(".quiz").forEach(makeQuiz);
     makeTerms(document.querySelectorAll(".bd-article a[href*='#term-'][title]"));
