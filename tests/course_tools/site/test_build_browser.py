@@ -128,6 +128,8 @@ def test_the_search_finds_a_page_without_a_server(visitor: Visitor) -> None:
     expect(first).to_contain_text("06 Collectives")  # chapters come before distlab.simulate.DeadlockError
     expect(first.locator("p mark").first).to_have_text("deadlock")
     expect(page.locator(".meaning")).to_contain_text("deadlock: ")
+    visitor.open("search.html?q=what+is+the+loss+scaling")
+    expect(first).to_contain_text("02 One device")
 
 
 def test_an_output_waits_for_a_guess_made_by_keyboard_and_stands_on_paper(visitor: Visitor) -> None:
