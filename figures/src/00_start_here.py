@@ -63,19 +63,19 @@ LINE, WRONG_LINE = (f"for step in range(rank.size - {number}):" for number in (1
 # On the left what a student wrote and what the check says, on the right what the check draws.
 CHECK = """<?xml version="1.0" encoding="utf-8"?>
 <svg xmlns="http://www.w3.org/2000/svg" role="img" aria-label="{words}"
- width="645pt" height="315pt" viewBox="0 0 860 420">
+ width="652pt" height="381pt" viewBox="0 0 870 508">
 <title>{words}</title>
-<rect width="860" height="420" fill="#fff"/>
+<rect width="870" height="508" fill="#fff"/>
 <g font-family="sans-serif" font-size="15" fill="#222">
 <text x="12" y="40" font-weight="bold">An answer in lab 06</text>
-<rect x="12" y="56" width="332" height="40" rx="6" fill="#f6f8fa" stroke="#d9d9d9"/>
-<text x="24" y="81" font-family="monospace" font-size="13">{line}</text>
+<rect x="12" y="56" width="280" height="40" rx="6" fill="#f6f8fa" stroke="#d9d9d9"/>
+<text x="22" y="81" font-family="monospace" font-size="13">{line}</text>
 <text x="12" y="140" font-weight="bold">What the check says</text>
 <path d="M15 156V{end}" stroke="#b35900" stroke-width="6"/>
-<rect x="18" y="156" width="326" height="{height}" fill="#fff8ef"/>
+<rect x="18" y="156" width="274" height="{height}" fill="#fff8ef"/>
 {hint}
 </g>
-<g transform="translate(354 0)">{picture}</g>
+<g transform="translate(296 0) scale(1.15)">{picture}</g>
 </svg>
 """
 
@@ -87,7 +87,7 @@ def wrong_answer(folder: Path) -> None:
     exec(program, namespace)
     verdict = registry.lab("06")["reduce_scatter"].verdict(labs.OwnAnswer(namespace))
     said = registry.shown("reduce_scatter", verdict).splitlines()[:2]
-    lines = [part for line in said for part in textwrap.wrap(line, 42)]
+    lines = [part for line in said for part in textwrap.wrap(line, 34)]
     height, (svg, description) = 22 * len(lines) + 16, verdict.picture()
     hint = "\n".join(f'<text x="30" y="{180 + 22 * row}">{line}</text>' for row, line in enumerate(lines))
     words = f"A wrong answer and its check: {WRONG_LINE} {' '.join(said)} {description}"

@@ -345,7 +345,7 @@ except DeadlockError as error:
 #
 # **Predict.** 16 ranks. Which is fastest for 1 kB, and which for 10 MB?
 
-# %% tags=["slide-output"]
+# %% jupyter={"source_hidden": true} tags=["slide-output"]
 NAMES = ("naive", "tree", "ring", "halving_doubling")
 sizes = np.geomspace(1e3, 2e7, 2_000)
 figure, panels = plt.subplots(1, 2, sharey=True, figsize=(7.2, 3.6))
@@ -495,7 +495,7 @@ for size, *row in zip(sizes, *times.values(), strict=True):
 # from 1 MiB on, where the latency hardly counts ($\beta$ includes the adding). The two sizes give two values of
 # $\beta$. In the picture marks are measured; the bands are fitted at both ends and predicted in the **middle**.
 
-# %% tags=["varies", "slide-output"]
+# %% jupyter={"source_hidden": true} tags=["varies", "slide-output"]
 ring = costs.all_reduce("ring", real_ranks, sizes)
 small, large = sizes <= 2**10, sizes >= 2**20
 figure, axes = plt.subplots(figsize=(7.2, 3.4))

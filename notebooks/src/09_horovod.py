@@ -383,7 +383,7 @@ for step, answer in answers.items():
     first, last = answer["first weights differ by"], answer["last weights differ by"]
     print(f"{step:<24} {first:>22.2f} {last:>6.2f} {answer['last loss']:>11.2f} {seen:>14,}")
 
-# %% tags=["varies", "slide-output"]
+# %% jupyter={"source_hidden": true} tags=["varies", "slide-output"]
 figure, axes = plt.subplots(figsize=(7.2, 3))
 for step in ("nothing", "broadcast the variables", "wrap the tape"):
     apart = answers[step]["last layer differs by"]

@@ -78,6 +78,7 @@ def _describe_pictures(application: Sphinx, document: nodes.document) -> None:
         if file.suffix != ".svg" or not file.is_file():
             continue
         svg = file.read_text()
+        picture["classes"] += ["bitmap"] if "<image" in svg else []
         if not picture.get("alt") and (label := LABEL.search(svg)):
             picture["alt"] = unescape(label[1])
         if size := SIZE.search(svg):

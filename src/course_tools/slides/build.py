@@ -65,7 +65,7 @@ def build(notebooks: Sequence[Path], folder: Path, executed: Path | None = None)
         if not is_whole:
             problems.append(f"{file} cannot be read as a chapter and has no deck; {how_to_repair(file)}.")
             continue
-        values = {"slides": storyboard.slides(notebook, file.parent), "title": title_of(notebook), "reveal": REVEAL}
+        values = {"slides": storyboard.slides(notebook, file.parent), "title": title_of(notebook)}
         page = folder / f"{file.stem}.html"
         pages.append(from_template(STATIC / "deck.html.j2", page, style=style, script=script, **values))
     for name in NEEDED:
@@ -80,6 +80,6 @@ def _write_index(folder: Path) -> Path:
     decks = []
     for page in sorted(filter(is_chapter, folder.glob("*.html"))):
         text = page.read_text()
-        title = re.search(r"<title>(.*?)</title>", text, re.DOTALL)
-        decks.append((page.name, html.unescape(title[1]) if title else page.stem, text.count("<section class=")))
+        [title] = re.findall(r"<title>(.*?)</title>", text, re.DOTALL)
+        decks.append((page.name, html.unescape(title), text.count("<section class=")))
     return from_template(STATIC / "index.html.j2", folder / "index.html", decks=decks)

@@ -50,7 +50,8 @@ def of_line(text: str) -> str:
 def of_list(items: Sequence[str], numbered: bool = False) -> str:
     """A list of short texts."""
     element = "ol" if numbered else "ul"
-    return f"<{element}>" + "".join(f"<li>{of_line(item)}</li>" for item in items) + f"</{element}>"
+    listed = "".join(f"<li>{of_line(item)}</li>" for item in items)
+    return f"<{element}>{listed}</{element}>"
 
 
 def of_prediction(text: str) -> str:
@@ -86,13 +87,14 @@ def of_code(source: str) -> str:
 
 
 def of_outputs(outputs: Sequence[NotebookNode]) -> tuple[str, str]:
-    """What a cell showed, pictures first; and what it printed, where that is not all on the slide.
+    """What a cell showed, pictures or a player first; and what it printed, where that is not all on the slide.
 
     Long lines are broken or cut. Beside a picture there is room for LINES_BY_PICTURE, and for no program.
     """
     data = [output.data for output in outputs if "data" in output]
-    titles = [(each[SVG], TITLE.search(each[SVG])) for each in data if SVG in each]
-    pictures = [(svg, " ".join(unescape(title[1]).split()) if title else "") for svg, title in titles]
+    players = [each["text/html"] for each in data if "distlab-player" in each.get("text/html", "")]
+    drawn = [each[SVG] for each in data if SVG in each]
+    pictures = [(svg, " ".join(unescape([*TITLE.findall(svg), ""][0]).split())) for svg in drawn]
     texts = []
     for said in (each["text/markdown"] for each in data if "text/markdown" in each):
         programs = "\n".join(re.findall(r"^```\w*\n(.*?)^```", said, re.MULTILINE | re.DOTALL))
@@ -106,7 +108,7 @@ def of_outputs(outputs: Sequence[NotebookNode]) -> tuple[str, str]:
         short = ""
     if short:
         texts.append(f'<pre class="printed" {_columns(short)}>{escape(short)}</pre>')
-    return "".join([_side_by_side(pictures), *texts]), printed if printed != short else ""
+    return "".join([*(players or [_side_by_side(pictures)]), *texts]), printed if printed != short else ""
 
 
 def _columns(text: str) -> str:

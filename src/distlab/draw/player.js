@@ -20,20 +20,34 @@
     shape("text", { x, y, "font-size": size, "text-anchor": "middle", fill: INK, ...more }, text);
   const moveTo = (group, [x, y]) => group.setAttribute("transform", `translate(${x} ${y})`);
 
-  // Where everything is on that many ranks, in pixels around the centre of the circle; a place is an angle.
-  const layout = (ranks) => {
+  // Where everything is on that many ranks in a picture of at most that width, in pixels around its centre: ranks are on
+  // an ellipse or, where that is too narrow for letters to be read, in two columns, down and up again. `place` is that
+  // of a rank, and between two ranks of what travels.
+  const layout = (ranks, room) => {
     const columns = ranks > 4 ? 2 : 1;
-    const segment = columns === 1 ? { width: 28, height: 17, text: 12 } : { width: ranks > 6 ? 11 : 14, height: 14, text: 10 };
-    const chunk = { width: columns * segment.width, height: Math.ceil(ranks / columns) * segment.height };
-    const pitch = chunk.width + 5;
-    const node = { width: ranks * pitch + 11, height: chunk.height + 46 };
-    const radius = ranks > 6 ? [390, 235] : ranks > 4 ? [345, 235] : [270, 190];
-    const start = ranks === 2 ? Math.PI : -Math.PI / 2;
-    const angle = (rank) => start + (2 * Math.PI * rank) / ranks;
-    const place = (at) => [radius[0] * Math.cos(at), radius[1] * Math.sin(at)];
-    const corner = (number) => [8 - node.width / 2 + number * pitch, 38 - node.height / 2];
-    const size = [2 * radius[0] + node.width + 20, ranks === 2 ? 190 : 2 * radius[1] + node.height + 20];
-    return { columns, segment, chunk, node, radius, angle, place, corner, size };
+    const isNarrow = room < (ranks > 4 ? 640 : 480);
+    const widest = isNarrow ? room / 2 - 12 : Math.min(room / 4, 190);
+    const width = Math.min(columns === 1 ? 28 : 13, ((widest - 10) / ranks - 4) / columns);
+    const segment = { width, height: columns === 1 ? 17 : 15, text: Math.min(13, 1.75 * width) };
+    const chunk = { width: columns * width, height: Math.ceil(ranks / columns) * segment.height };
+    const pitch = chunk.width + 4;
+    const node = { width: ranks * pitch + 10, height: chunk.height + 46 };
+    const corner = (number) => [7 - node.width / 2 + number * pitch, 38 - node.height / 2];
+    const rows = Math.ceil(ranks / 2), down = node.height + 22;
+    const spot = (rank) => {
+      const isRight = rank < rows, row = isRight ? rank - (rows - 1) / 2 : ranks - 1 - rank - (ranks - rows - 1) / 2;
+      return [(isRight ? 0.5 : -0.5) * (room - node.width - 4), row * down + 16];
+    };
+    const radius = [Math.min(300, (room - node.width) / 2 - 10), ranks === 2 ? 0 : ranks > 4 ? 172 : 140];
+    const place = (at) => {
+      const angle = (ranks === 2 ? 1 : -0.5) * Math.PI + (2 * Math.PI * at) / ranks, rank = Math.floor(at + ranks);
+      if (!isNarrow) return [radius[0] * Math.cos(angle), radius[1] * Math.sin(angle)];
+      const end = spot((rank + 1) % ranks);
+      return spot(rank % ranks).map((value, axis) => value + (at + ranks - rank) * (end[axis] - value));
+    };
+    const height = isNarrow ? rows * down + 32 : 2 * radius[1] + node.height + (ranks === 2 ? 70 : 10);
+    const size = [isNarrow ? room : 2 * radius[0] + node.width + 10, height];
+    return { columns, segment, chunk, node, place, corner, size, title: isNarrow || ranks === 2 ? 20 - height / 2 : 6 };
   };
 
   class Player {
@@ -60,14 +74,16 @@
       this.menu.value = figure.dataset.ranks;
       this.menu.addEventListener("change", () => this.stopAnd(() => this.begin()));
       const label = element("label", {}, "Ranks ", this.menu);
-      const controls = element("div", { className: "controls" }, this.play, this.back, this.on, this.slider, label);
-      controls.setAttribute("role", "group");
-      controls.setAttribute("aria-label", "Player");
+      this.controls = element("div", { className: "buttons" }, this.play, this.back, this.on, this.slider, label);
+      this.controls.setAttribute("role", "group");
+      this.controls.setAttribute("aria-label", "Player");
       this.status = element("p", { className: "status" });
       this.status.setAttribute("role", "status");
-      this.svg.before(controls);
+      this.svg.before(this.controls);
       this.svg.after(this.status);
       this.begin();
+      const resized = () => this.controls.clientWidth === this.room || this.stopAnd(() => this.show(this.step));
+      new ResizeObserver(resized).observe(figure);
     }
 
     begin() {
@@ -75,10 +91,6 @@
       this.run = this.data.runs[this.ranks];
       this.last = this.run.sent.length;
       this.all = 2 ** this.ranks - 1;
-      this.at = layout(this.ranks);
-      const [width, height] = this.at.size;
-      this.svg.setAttribute("viewBox", `${-width / 2} ${-height / 2} ${width} ${height}`);
-      this.svg.setAttribute("width", width);
       this.slider.max = this.last;
       this.show(0);
     }
@@ -92,7 +104,7 @@
         const x = (rank % columns) * segment.width, y = Math.floor(rank / columns) * segment.height;
         const { width, height } = segment;
         group.append(shape("rect", { x, y, width, height, fill: this.data.colours[rank], stroke: "white" }));
-        group.append(words(rank, x + width / 2, y + 0.78 * height, segment.text));
+        group.append(words(rank, x + width / 2, y + 0.82 * height, segment.text));
       }
       const isDone = shares === this.all;
       group.append(shape("rect", { ...chunk, fill: "none", stroke: isDone ? INK : QUIET, "stroke-width": isDone ? 2.6 : 0.8 }));
@@ -101,15 +113,13 @@
     }
 
     drawRing() {
-      const [rx, ry] = this.at.radius;
-      const parts = [];
-      if (this.ranks > 2) parts.push(shape("ellipse", { rx, ry, fill: "none", stroke: "#BBBBBB", "stroke-width": 2 }));
-      else parts.push(shape("line", { x1: -rx, x2: rx, stroke: "#BBBBBB", "stroke-width": 2 }));
+      const { place } = this.at;
+      const points = [...Array(16 * this.ranks + 1).keys()].map((part) => place(part / 16)).join(" ");
+      const parts = [shape("polyline", { points, fill: "none", stroke: "#BBBBBB", "stroke-width": 2 })];
       for (let rank = 0; this.ranks > 2 && rank < this.ranks; rank += 1) {
-        const angle = this.at.angle(rank + 0.5);
-        const [x, y] = this.at.place(angle);
-        const turned = (Math.atan2(ry * Math.cos(angle), -rx * Math.sin(angle)) * 180) / Math.PI;
-        const transform = `translate(${x} ${y}) rotate(${turned})`;
+        const [before, after] = [place(rank + 0.49), place(rank + 0.51)];
+        const turned = (Math.atan2(after[1] - before[1], after[0] - before[0]) * 180) / Math.PI;
+        const transform = `translate(${place(rank + 0.5)}) rotate(${turned})`;
         parts.push(shape("path", { d: "M-7 -7L9 0L-7 7Z", fill: "#999999", transform }));
       }
       return parts;
@@ -120,26 +130,31 @@
       const { width, height } = node;
       const frame = { x: -width / 2, y: -height / 2, width, height, rx: 6, fill: "white", stroke: this.data.lines[rank] };
       const group = shape("g", { class: "rank" }, shape("rect", { ...frame, "stroke-width": 2 }));
-      group.append(words(`rank ${rank}`, 0, 16 - height / 2, 13, { "font-weight": "bold" }));
+      group.append(words(`rank ${rank}`, 0, 16 - height / 2, 14, { "font-weight": "bold" }));
       const got = (this.run.sent[this.step - 1] || []).filter(([, to]) => to === rank).flatMap(([, , chunks]) => chunks);
       this.run.held[this.step][rank].forEach((shares, number) => {
         const [x, y] = corner(number);
         const isNew = got.includes(number);
         const style = { fill: isNew ? INK : QUIET, "font-weight": isNew ? "bold" : "normal" };
-        group.append(words(isNew ? `▾${number}` : number, x + chunk.width / 2, y - 5, 11, style));
+        group.append(words(isNew ? `▾${number}` : number, x + chunk.width / 2, y - 5, 13, style));
         const drawn = this.drawChunk(shares, number);
         moveTo(drawn, [x, y]);
         group.append(drawn);
       });
-      moveTo(group, this.at.place(this.at.angle(rank)));
+      moveTo(group, this.at.place(rank));
       return group;
     }
 
     show(step) {
       this.step = Math.max(0, Math.min(step, this.last));
+      this.room = this.controls.clientWidth;
+      this.at = layout(this.ranks, Math.min(this.room || 760, 860));
+      const [width, height] = this.at.size;
+      this.svg.setAttribute("viewBox", `${-width / 2} ${-height / 2} ${width} ${height}`);
+      this.svg.setAttribute("width", width);
       const ranks = [...Array(this.ranks).keys()].map((rank) => this.drawRank(rank));
       const title = this.step ? `after step ${this.step} of ${this.last}` : "before the first step";
-      this.title = words(title, 0, this.ranks === 2 ? -70 : 0, 17, { "font-weight": "bold" });
+      this.title = words(title, 0, this.at.title, 17, { "font-weight": "bold" });
       this.svg.setAttribute("aria-label", `${this.ranks} ranks in a circle, ${title}. ${this.whatIsHeld(this.step)}`);
       this.svg.replaceChildren(...this.drawRing(), this.title, ...ranks);
       this.slider.value = this.step;
@@ -185,13 +200,12 @@
     }
 
     travel(moving) {
-      const { angle, place, corner } = this.at;
+      const { place, corner } = this.at;
       const ways = this.run.sent[this.step].flatMap(([source, to, chunks]) => {
-        const turn = (to - source + this.ranks) % this.ranks === 1 ? 1 : -1;
-        const isNeighbour = [1, this.ranks - 1].includes((to - source + this.ranks) % this.ranks);
-        const [from, end] = [angle(source), angle(to)].map(place);
+        const distance = (to - source + this.ranks) % this.ranks;
+        const [from, end] = [place(source), place(to)];
         const centre = (share) => {
-          if (isNeighbour && this.ranks > 2) return place(angle(source) + (turn * share * 2 * Math.PI) / this.ranks);
+          if (distance === 1 || distance === this.ranks - 1) return place(source + (distance === 1 ? share : -share));
           return from.map((value, axis) => value + share * (end[axis] - value));
         };
         return chunks.map((number) => {

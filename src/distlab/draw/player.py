@@ -17,12 +17,12 @@ SIZES = range(2, 9)
 SCRIPT = Path(__file__).with_suffix(".js")
 STYLE = """
 .distlab-player { margin: 0; }
-.distlab-player .controls { display: flex; flex-wrap: wrap; gap: .5rem; align-items: center; margin: .5rem 0; }
+.distlab-player .buttons { display: flex; flex-wrap: wrap; gap: .5rem; align-items: center; margin: .5rem 0; }
 .distlab-player :is(button, select) { min-height: 2rem; padding: .15rem .7rem; font: inherit; }
 .distlab-player input { flex: 1 1 8rem; min-width: 6rem; max-width: 16rem; }
 .distlab-player svg { max-width: 100%; height: auto; background: white; font-family: sans-serif; }
 .distlab-player .status { min-height: 4.5em; margin: .25rem 0; }
-@media print { .distlab-player .controls { display: none; } }
+@media print { .distlab-player .buttons { display: none; } }
 """
 WITHOUT_SCRIPT = "The player needs JavaScript. In JupyterLab, run this cell."
 

@@ -82,6 +82,8 @@ def svg(figure: Figure, description: str) -> str:
     text = re.sub(r"\s+", " ", re.sub(r">\s+<", "><", text))
     text = re.sub(r' style="[^"]*"', lambda match: re.sub(r"([:;]) ", r"\1", match[0]), text)
     text = LONG_COORDINATES.sub(lambda match: LONG_NUMBER.sub(r"\1", match[0]), text[text.index("<svg") :])
+    # A hatch that is not clipped to its shape becomes a bitmap of the whole picture on paper, from Chromium a megabyte.
+    text = text.replace('style="fill:url(#', 'style="clip-path:stroke-box;fill:url(#')
     label = escape(description, quote=True)
     tag, content = text.removeprefix("<svg ").split(">", 1)
     return f'<svg role="img" aria-label="{label}" {tag}>\n <title>{label}</title>{content}'

@@ -34,7 +34,7 @@ CONTENTS = """() => ({
     && picture.getAttribute("width") ? "" : picture.outerHTML.slice(0, 200)).filter(Boolean),
   cut: [...document.querySelectorAll(".bd-article :is(img, svg)")].filter((picture) => {
     const box = picture.getBoundingClientRect();
-    const holder = picture.closest("p, .cell_output");
+    const holder = picture.closest("a");
     const scrolls = holder && getComputedStyle(holder).overflowX === "auto";
     return box.width && !scrolls && (box.right > innerWidth + 1 || box.left < -1);
   }).map((picture) => picture.outerHTML.slice(0, 200)),
@@ -128,6 +128,8 @@ def test_the_search_finds_a_page_without_a_server(visitor: Visitor) -> None:
     expect(first).to_contain_text("06 Collectives")  # chapters come before distlab.simulate.DeadlockError
     expect(first.locator("p mark").first).to_have_text("deadlock")
     expect(page.locator(".meaning")).to_contain_text("deadlock: ")
+    visitor.open("search.html?q=what+is+the+loss+scaling")
+    expect(first).to_contain_text("02 One device")
 
 
 def test_an_output_waits_for_a_guess_made_by_keyboard_and_stands_on_paper(visitor: Visitor) -> None:

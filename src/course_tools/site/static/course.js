@@ -124,17 +124,29 @@
     link.append(picture);
   };
 
+  // On a telephone a wide table of texts is a list, whose lines begin with the names of the columns.
+  const makeStack = (table) => {
+    const heads = [...table.querySelectorAll("thead th")].map((head) => head.textContent);
+    if (heads.length < 3 || table.querySelector(".text-right") || table.closest("#the-course")) return;
+    table.classList.add("stacks");
+    table.querySelectorAll("tbody tr").forEach((row) => [...row.cells].forEach((cell, column) => { cell.dataset.head = heads[column]; }));
+  };
+
   // The search. A page is found if each word of the query begins one of its words; pages in which they stand only inside
   // of words come last. The line is the one that has the most of the words, in a section whose heading has them too.
+  const STOP_WORDS = `a an and are as at be between by can could do does for from get has have how i if in into is it its me my
+    of on one or our should so that the their there this to use was we what when where which who why will with you your`.split(/\s+/);
   const makeSearch = (results) => {
     const query = new URLSearchParams(window.location.search).get("q")?.trim() || "";
     if (!query) return;
     const literal = (letter) => letter.replace(/[.*+?^${}()|[\]\\/]/, "\\$&");
     // "allreduce" finds "all-reduce", and "costs" finds "cost".
     const spelled = (word) => [...word.replaceAll("-", "").replace(/(?<=[^su])s$/, "")].map(literal).join("-?");
-    const inside = query.split(/\s+/).map(spelled).filter(Boolean);
+    const asked = query.toLowerCase().split(/[^\p{L}\d.+_-]+/u).filter(Boolean);
+    const telling = asked.filter((word) => !STOP_WORDS.includes(word));
+    const inside = (telling.length ? telling : asked).map(spelled).filter(Boolean);
     const ways = [inside.map((word) => `(?<![\\p{L}\\d])${word}`), inside];
-    const phrase = new RegExp(`(?<![\\p{L}\\d])${inside.join("[\\s-]*")}(?!\\p{L})`, "iu");
+    const phrase = new RegExp(`(?<![\\p{L}\\d])${inside.join("(?:[\\s-]|\\b(?:an?|of|the|to)\\b)*")}(?!\\p{L}{2})`, "iu");
     const count = (text, words) => words.filter((word) => new RegExp(word, "iu").test(text)).length;
 
     const find = (words) => ([page, sections]) => {
@@ -150,13 +162,12 @@
       const together = lines.map((line) => line.text).join("\n");
       if (!lines.length || count(together, words) < words.length) return [];
       const kind = ["notebooks/", "labs/", "docs/", "index"].findIndex((start) => page.startsWith(start));
-      const isScattered = !lines.some((line) => count(line.text, words) === words.length);
-      const rank = [words.length - count(title, words), isScattered, kind < 0 ? 4 : kind, -lines.length];
-      return [{ ...lines.reduce((best, line) => (line.worth > best.worth ? line : best)), rank }];
-    };
-    const before = (one, other) => {
-      const differing = one.rank.findIndex((value, index) => value !== other.rank[index]);
-      return differing < 0 ? 0 : one.rank[differing] - other.rank[differing];
+      const has = (texts) => texts.some((text) => phrase.test(text));
+      const named = count(title, words), said = lines.filter((line) => phrase.test(line.text)).length;
+      const score = 4 * named + 12 * (named === words.length) + 16 * has([title]) + 12 * has(lines.map((line) => line.heading))
+        + 4 * Math.min(said, 5) + 6 * lines.some((line) => count(line.text, words) === words.length)
+        + Math.log2(lines.length) - (kind < 0 ? 18 : kind && 12);
+      return [{ ...lines.reduce((best, line) => (line.worth > best.worth ? line : best)), score }];
     };
 
     const marked = (text, words) => {
@@ -175,20 +186,27 @@
     };
 
     window.courseWords = (pages) => {
-      const found = ways.map((words) => pages.flatMap(find(words)).sort(before));
-      found[1] = found[1].filter(({ page }) => !found[0].some((other) => other.page === page));
-      const number = found[0].length + found[1].length;
-      const said = element("p", { textContent: number ? `${number} ${number > 1 ? "pages" : "page"}` : "Nothing found; try fewer words." });
-      said.setAttribute("role", "status");
       const glossary = pages.find(([page]) => page === "docs/glossary")?.[1].flatMap(([, , texts]) => texts) || [];
-      const names = [query, query.replace(/s$/, "")].map((name) => `${name.toLowerCase()} (`);
-      const [term, meaning] = glossary.find((text) => names.some((name) => text.toLowerCase().startsWith(name)))?.split(/ \(\d\db?\): /) || [];
+      const sought = (telling.length ? telling : asked).join(" ");
+      const names = [sought, sought.replace(/s$/, "")].map((name) => `${name} (`);
+      const entry = glossary.find((text) => names.some((name) => text.toLowerCase().startsWith(name)));
+      const [, term, chapter, meaning] = entry?.match(/^(.*?) \((\d\db?)\): (.*)/) || [];
       if (term) {
         const anchor = term.toLowerCase().replace(/['’]/g, "").replace(/[^a-z0-9]+/g, "-");
         const link = element("a", { href: `docs/glossary.html#term-${anchor}`, textContent: term });
         results.append(element("p", { className: "meaning" }, link, `: ${meaning}`));
       }
-      results.append(said, element("ul", {}, ...found.flatMap((each, way) => each.map(shown(ways[way])))));
+      // The chapter that explains a term is worth more.
+      const worth = ({ page, score }) => score + (page.startsWith(`notebooks/${chapter}_`) ? 15 : 0);
+      const found = ways.map((words) => pages.flatMap(find(words)).sort((one, other) => worth(other) - worth(one)));
+      found[1] = found[1].filter(({ page }) => !found[0].some((other) => other.page === page));
+      const items = found.flatMap((each, way) => each.map(shown(ways[way])));
+      const number = items.length, most = 12;
+      const said = element("p", { textContent: number ? `${number} ${number > 1 ? "pages" : "page"}` : "Nothing found; try fewer words." });
+      said.setAttribute("role", "status");
+      results.append(said, element("ul", {}, ...items.splice(0, most)));
+      const summary = element("summary", { textContent: `${items.length} more` });
+      if (items.length) results.append(element("details", {}, summary, element("ul", {}, ...items)));
     };
     document.querySelectorAll(".bd-search input").forEach((field) => { field.value = query; });
     document.head.append(element("script", { src: "_static/words.js" }));
@@ -219,9 +237,15 @@
     });
   });
 
+  // Paper is white.
+  let theme;
+  window.addEventListener("beforeprint", () => { ({ theme } = document.documentElement.dataset); document.documentElement.dataset.theme = "light"; });
+  window.addEventListener("afterprint", () => { document.documentElement.dataset.theme = theme; });
+
   document.addEventListener("DOMContentLoaded", () => {
     document.querySelectorAll(".bd-article img").forEach(makeLarge);
     document.querySelectorAll(".bd-article pre").forEach(fit);
+    document.querySelectorAll(".pst-scrollable-table-container table").forEach(makeStack);
     document.querySelectorAll(".predict").forEach(makePrediction);
     document.querySelectorAll(".quiz").forEach(makeQuiz);
     makeTerms(document.querySelectorAll(".bd-article a[href*='#term-'][title]"));

@@ -1,6 +1,6 @@
-// Makes what a slide shows smaller until it fits, then starts the deck.
+// Makes what a slide shows as large as it may be, then starts the deck.
 (() => {
-  const SMALLEST = 0.4, STEP = 0.02;
+  const SMALLEST = 0.4, LARGEST = 1.3, STEP = 0.02;
 
   const isTooLarge = (body) => {
     const right = body.getBoundingClientRect().right + 1;
@@ -11,7 +11,8 @@
 
   const fit = (frame) => {
     const body = frame.querySelector(".body");
-    for (let scale = 1; scale >= SMALLEST; scale -= STEP) {
+    // Beside large words a picture would be small.
+    for (let scale = body.querySelector("figure") ? 1 : LARGEST; scale >= SMALLEST; scale -= STEP) {
       frame.style.setProperty("--scale", scale.toFixed(2));
       if (!isTooLarge(body)) return;
     }
@@ -22,6 +23,8 @@
   document.body.classList.remove("measured");
   Reveal.initialize({
     width: 1280, height: 720, margin: 0, center: false, hash: true, transition: "none", slideNumber: "c/t",
-    controlsLayout: "edges", controlsTutorial: false, pdfSeparateFragments: false, plugins: [RevealNotes],
+    controlsLayout: "edges", controlsTutorial: false, pdfSeparateFragments: false,
+    keyboardCondition: (event) => event.key !== " " || !document.activeElement.closest("button, select"), // whose key it is
+    plugins: [RevealNotes],
   });
 })();

@@ -8,6 +8,7 @@ from distlab.draw.steps.history import History
 from distlab.draw.steps.stamps import Stamp, polygon, rectangle, words
 from distlab.draw.style import INK, QUIET
 
+POINTS = 8.4  # of letters
 _PALE = to_hex(tint(QUIET, 0.45))
 
 
@@ -27,10 +28,9 @@ class Boxes:
         self.lines = -(-trace.size // self.columns) if trace.adds else 1
         if not trace.adds:
             wide, narrow = (0.26, 0.225) if trace.task.moves_between_chunks else (0.22, 0.185)
-            width, height, points = wide if few else narrow, 0.19, 7.5 if few else 6.8
+            width, height = wide if few else narrow, 0.19
         else:
-            width, height, points = (0.17, 0.125, 7.0) if self.columns == 1 else (0.095, 0.105, 5.8)
-        self.points = points
+            width, height = (0.14, 0.135) if self.columns == 1 else (0.095, 0.125)
         self.segment = width, height
         self.box = self.columns * self.segment[0], self.lines * self.segment[1]
         between = 0.045 if few else 0.035
@@ -83,7 +83,7 @@ class Boxes:
             frame = rectangle("chunk", *self.box, "none", QUIET, 0.6, layer=2)
         stamps.append(Stamp(frame, x, y))
         if fault != Fault():
-            stamps.append(Stamp(words("!", 7, INK, bold=True), x + self.box[0] / 2, self._above(y)))
+            stamps.append(Stamp(words("!", POINTS, INK, bold=True), x + self.box[0] / 2, self._above(y)))
         return stamps
 
     def marks(self, step: int, rank: int, x: float, y: float) -> list[Stamp]:
@@ -99,11 +99,11 @@ class Boxes:
         for message in self.trace.arriving_in(step + 1):
             if message.source == rank:
                 for number in self.trace.boxes_sent(message):
-                    below, middle = y - 0.065, self._middle(x, number)
+                    below, middle = y - 0.08, self._middle(x, number)
                     sent = self.trace.sent_from(message, number)
                     if sent is not None and not self.trace.adds and sent != self._element(step, rank, number):
                         # Another chunk has taken its place in the picture; the program still has it elsewhere.
-                        stamps.append(Stamp(words(self._name(sent.ranks[0], sent), 6.5), middle, below))
+                        stamps.append(Stamp(words(self._name(sent.ranks[0], sent), POINTS), middle, below))
                         middle += 0.15
                     stamps.append(Stamp(right, middle, below))
         return stamps
@@ -111,7 +111,9 @@ class Boxes:
     def chunk_numbers(self, x: float, y: float) -> list[Stamp]:
         """The number of each box's chunk in a line at height y above boxes that begin at x."""
         chunks = [self.trace.task.chunk_of(position) for position in self.trace.boxes]
-        return [Stamp(words(str(chunk), 6.5, QUIET), self._middle(x, number), y) for number, chunk in enumerate(chunks)]
+        return [
+            Stamp(words(str(chunk), POINTS, QUIET), self._middle(x, number), y) for number, chunk in enumerate(chunks)
+        ]
 
     def _name(self, owner: int, element: Element) -> str:
         """The text of a segment: whose share it is, and where chunks change places which of its chunks it was."""
@@ -123,7 +125,7 @@ class Boxes:
         width, height = self.segment
         colour = "white" if face == INK else INK
         shape = rectangle(name, width, height, face, "white", 0.5, layer=1)
-        number = words(text, self.points, colour, bold=face == INK)
+        number = words(text, POINTS, colour, bold=face == INK)
         return [Stamp(shape, *place), Stamp(number, place[0] + width / 2, place[1] + height / 2)]
 
     def _element(self, step: int, rank: int, number: int) -> Element:

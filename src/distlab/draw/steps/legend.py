@@ -4,11 +4,10 @@ import textwrap
 from collections.abc import Iterator
 
 from distlab.draw.diagram import fill_of
-from distlab.draw.steps.chunk_boxes import Boxes
+from distlab.draw.steps.chunk_boxes import POINTS, Boxes
 from distlab.draw.steps.stamps import Stamp, polygon, rectangle, width_of, words
 from distlab.draw.style import INK, QUIET
 
-_POINTS = 7.5
 _LINE = 0.19
 _SAMPLE = 0.2
 _DOWN = [(-0.045, 0.045), (0.045, 0.045), (0, -0.045)]
@@ -25,14 +24,14 @@ class Legend:
         self._lines: list[list[tuple[list[Stamp], str, float]]] = [[]]
         room = width
         for mark, meaning in _entries(boxes, steps):
-            wide = _SAMPLE + 0.05 + width_of(meaning, _POINTS) + 0.22
+            wide = _SAMPLE + 0.05 + width_of(meaning, POINTS) + 0.22
             if wide > room and self._lines[-1]:
                 self._lines.append([])
                 room = width
             self._lines[-1].append((mark, meaning, wide))
             room -= wide
         trace = boxes.trace
-        characters = int(width / width_of("n", _POINTS, bold=True))
+        characters = int(width / width_of("n", POINTS, bold=True))
         # The lines in words, and whether each is bold.
         self._text: list[tuple[str, bool]] = []
         if trace.error is not None:
@@ -52,11 +51,11 @@ class Legend:
             left = x
             for mark, meaning, wide in line:
                 stamps += [Stamp(stamp.shape, left + stamp.x, y + stamp.y) for stamp in mark]
-                stamps.append(Stamp(words(meaning, _POINTS, INK, align="left"), left + _SAMPLE + 0.05, y))
+                stamps.append(Stamp(words(meaning, POINTS, INK, align="left"), left + _SAMPLE + 0.05, y))
                 left += wide
             y -= _LINE
         for text, bold in self._text:
-            stamps.append(Stamp(words(text, _POINTS, INK, bold=bold, align="left"), x, y))
+            stamps.append(Stamp(words(text, POINTS, INK, bold=bold, align="left"), x, y))
             y -= _LINE
         return stamps
 
@@ -94,4 +93,4 @@ def _entries(boxes: Boxes, steps: list[int]) -> Iterator[tuple[list[Stamp], str]
 
 def _sample(face: str, text: str, colour: str) -> list[Stamp]:
     box = rectangle("sample", 0.2, 0.14, face, QUIET, 0.5)
-    return [Stamp(box, 0.0, -0.07), Stamp(words(text, 7, colour, bold=face == INK), 0.1, 0.0)]
+    return [Stamp(box, 0.0, -0.07), Stamp(words(text, POINTS, colour, bold=face == INK), 0.1, 0.0)]

@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from distlab.draw.diagram import arrow, canvas, line_of
-from distlab.draw.steps.chunk_boxes import Boxes
+from distlab.draw.steps.chunk_boxes import POINTS, Boxes
 from distlab.draw.steps.history import History, StepMessage
 from distlab.draw.steps.legend import Legend
 from distlab.draw.steps.stamps import Stamp, stamp_on, words
@@ -18,11 +18,11 @@ from distlab.runtime.errors import WrongArgument
 # All steps of a ring of 10 ranks; a strip of them is a metre and a half high.
 MOST_BOXES = 20_000
 
-_NAMES = 0.62  # the room for the ranks' names, in inches
-_GAP = 0.4  # between two columns, for the arrows
-_HEAD = 0.46  # above the first row, for the steps' and the chunks' numbers
+_NAMES = 0.6  # the room for the ranks' names, in inches
+_GAP = 0.28  # between two columns, for the arrows
+_HEAD = 0.52  # above the first row, for the steps' and the chunks' numbers
 _ROW_GAP = 0.23
-_WIDEST = 9.6
+_WIDEST = 7.3  # in a column of 760 pixels a letter of POINTS then has 12; with many ranks it is wider
 
 
 def draw_strip(trace: History, steps: Iterable[int] | None = None) -> Figure:
@@ -53,7 +53,7 @@ def draw_strip(trace: History, steps: Iterable[int] | None = None) -> Figure:
     waiting = trace.waiting()
     pitch = boxes.width + _GAP
     margin = 0.15 + (1.05 if waiting else 0.0)
-    in_a_line = max(2, int((_WIDEST - _NAMES - margin + _GAP) / pitch))
+    in_a_line = max(2, int((_WIDEST + (trace.size > 5) * 2 - _NAMES - margin + _GAP) / pitch))
     # A line begins with the last column of the one before, so that no arrow is cut.
     lines = [steps[:in_a_line]]
     while lines[-1][-1] != steps[-1]:
@@ -72,7 +72,7 @@ def draw_strip(trace: History, steps: Iterable[int] | None = None) -> Figure:
     for rank, text in waiting.items():
         x = _NAMES + len(lines[-1]) * pitch - _GAP + 0.12
         y = height - (len(lines) - 1) * line_height - _HEAD - rank * row - boxes.box[1] / 2
-        stamp_on(axes, [Stamp(words(text, 7.5, INK, align="left"), x, y)])
+        stamp_on(axes, [Stamp(words(text, POINTS, INK, align="left"), x, y)])
     stamp_on(axes, legend.stamps(0.15, legend.height))
     return figure
 
@@ -103,12 +103,14 @@ def _draw_line(axes: Axes, boxes: Boxes, columns: list[int], top: float, row: fl
     stamps = []
     ranks = range(trace.size)
     for rank in ranks:
-        stamps.append(Stamp(words(f"rank {rank}", 8.5, INK, align="left"), 0.12, top - rank * row - boxes.box[1] / 2))
+        stamps.append(
+            Stamp(words(f"rank {rank}", POINTS, INK, align="left"), 0.12, top - rank * row - boxes.box[1] / 2)
+        )
     for place, step in enumerate(columns):
         x = _NAMES + place * (boxes.width + _GAP)
         title = "start" if step == 0 else f"step {step}"
-        stamps.append(Stamp(words(title, 8.5, INK, bold=True), x + boxes.width / 2, top + 0.32))
-        stamps += boxes.chunk_numbers(x, top + 0.16)
+        stamps.append(Stamp(words(title, POINTS, INK, bold=True), x + boxes.width / 2, top + 0.39))
+        stamps += boxes.chunk_numbers(x, top + 0.21)
         for rank in ranks:
             y = top - rank * row - boxes.box[1]
             stamps += boxes.of_rank(step, rank, x, y)
@@ -116,7 +118,7 @@ def _draw_line(axes: Axes, boxes: Boxes, columns: list[int], top: float, row: fl
     for place, (before, after) in enumerate(pairwise(columns)):
         left = _NAMES + place * (boxes.width + _GAP) + boxes.width
         if after != before + 1:
-            stamps.append(Stamp(words("…", 12, QUIET), left + _GAP / 2, top + 0.32))
+            stamps.append(Stamp(words("…", 12, QUIET), left + _GAP / 2, top + 0.39))
             continue
         for message in trace.arriving_in(after):
             _draw_message(axes, message, left, top - boxes.box[1] / 2, row)

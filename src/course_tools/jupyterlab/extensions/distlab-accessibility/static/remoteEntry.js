@@ -2,7 +2,7 @@
 // container that JupyterLab asks for.
 //
 // Figures: JupyterLab shows an SVG output as an image without a text, so the figure's own description is lost. Here it
-// becomes the image's text.
+// becomes the image's text. In the dark theme a drawing turns dark, and what has photographs stays.
 //
 // Quizzes: a quiz asks JupyterLab to leave its keys alone, but JupyterLab looks for that at the element with the focus
 // before it looks around it, and an arrow key would leave the quiz for the next cell. Here each field asks for itself.
@@ -13,7 +13,8 @@
 // change the label would rename the file.)
 (() => {
   const SVG = "image/svg+xml", MARKDOWN = "text/markdown";
-  const CARDS = { "Goal.": "tells", "Predict.": "asks", "Question.": "asks", "Pitfall.": "asks" };
+  // What else belongs to a card: the other paragraphs of a header, the choices and the answer of a question.
+  const CARDS = { "Goal.": "p:has(> strong:first-child), ul", "Predict.": "", "Question.": "ol, details", "Pitfall.": "" };
   const OWN_KEYS = "data-lm-suppress-shortcuts";
   let shared;
 
@@ -27,13 +28,21 @@
     const image = node.querySelector("img");
     const description = descriptionOf(String(model.data[SVG]));
     if (image && description) image.alt = description;
+    image?.classList.toggle("distlab-drawing", !String(model.data[SVG]).includes("<image"));
   }
 
   function makeCards(node) {
     for (const bold of node.querySelectorAll("p > strong:first-child")) {
-      const kind = CARDS[bold.textContent];
-      if (kind && !bold.previousSibling) bold.parentElement.classList.add("distlab-card", kind);
+      const [paragraph, more] = [bold.parentElement, CARDS[bold.textContent]];
+      if (more === undefined || bold.previousSibling) continue;
+      const card = Object.assign(document.createElement("div"), { className: "distlab-card" });
+      card.classList.toggle("tells", bold.textContent === "Goal.");
+      paragraph.replaceWith(card);
+      card.append(paragraph);
+      while (more && card.nextElementSibling?.matches(more)) card.append(card.nextElementSibling);
     }
+    const recap = [...node.querySelectorAll("h2 + ul")].find((list) => list.previousElementSibling.textContent.startsWith("Recap"));
+    recap?.classList.add("distlab-card", "tells");
   }
 
   // A factory whose renderers also change what they have rendered.
@@ -56,10 +65,20 @@
 
   const style = document.createElement("style");
   style.textContent = `
-    .distlab-card { --strong: #b35900; padding: .75rem 1rem; border-left: 5px solid var(--strong); border-radius: 6px; }
+    .distlab-card { --strong: #b35900; padding: .75rem 1rem; border-left: 5px solid var(--strong); border-radius: 6px; margin-block: 1em; }
     .distlab-card { background: color-mix(in srgb, var(--strong) 8%, transparent); }
     .distlab-card.tells { --strong: #0072b2; }
-    .distlab-card > strong:first-child { background: var(--strong); color: white; padding: .1em .5em; border-radius: 4px; }
+    ul.distlab-card { padding-left: 2.5rem; }
+    .distlab-card > :is(p, ul, ol, details) { margin-block: 0 .4em; }
+    .distlab-card:not(.tells) > p:first-child > strong:first-child {
+      background: var(--strong); color: white; padding: .1em .5em; border-radius: 4px;
+    }
+    [data-jp-theme-light="false"] .distlab-card { --strong: #e69f00; }
+    [data-jp-theme-light="false"] .distlab-card.tells { --strong: #56b4e9; }
+    [data-jp-theme-light="false"] .distlab-card:not(.tells) > p:first-child > strong:first-child { color: #1b1b1b; }
+    [data-jp-theme-light="false"] :is(.distlab-drawing, .jp-RenderedMarkdown img[src*=".svg"], .distlab-player svg, .distlab-calculator svg) {
+      background: white; filter: invert(.93) hue-rotate(180deg);
+    }
     .lm-TabBar-tab[data-lab] .lm-TabBar-tabLabel { position: relative; color: transparent; }
     .lm-TabBar-tab[data-lab] .lm-TabBar-tabLabel::after { position: absolute; left: 0; color: var(--jp-ui-font-color1); }`;
 
