@@ -362,9 +362,9 @@ except TypeError as error:
 
 # %% [markdown]
 # The Keras format refuses a class that is not registered, because the file stores a *name* and no code. Put
-# `@tf.keras.saving.register_keras_serializable(package="course")` above the class, in both programs, or pass the class
-# when you load: `load_model(path, custom_objects={"Scale": Scale})`. A SavedModel stores the traced graph of each layer
-# instead: Keras builds a placeholder class that computes the same, but has none of your methods.
+# `@tf.keras.saving.register_keras_serializable(package="course")` above the class,  or pass the class when you load:
+# `load_model(path, custom_objects={"Scale": Scale})`. A Keras SavedModel stores the traced graph of each layer instead:
+# Keras builds a placeholder class that computes the same, but has none of your methods.
 #
 # A model that is written as a class has one more trap: it gets its weights at its first call. A `Sequential` without
 # `Input` is the same. What happens if it is saved before?
@@ -448,7 +448,7 @@ def losses_of(model, first_epoch, last_epoch):
     def record(step, logs):
         losses.append(float(model.loss(labels, model(images))))
 
-    model.optimizer.learning_rate.assign(0.003)
+    model.optimizer.learning_rate.assign(0.003)  # in each copy, too
     callback = tf.keras.callbacks.LambdaCallback(on_train_batch_end=record)
     train(model, first_epoch, last_epoch, callbacks=[callback])
     return losses
@@ -528,13 +528,13 @@ for tried, parts in ((FORMATS, loaded_alone), (TO_TRAIN, to_train)):
 Markdown("\n".join(f"| {' | '.join(row)} |" for row in rows))
 
 # %% [markdown]
-# One more line repairs each of the two formats. For weights, create the optimizer's variables first. For a Keras
-# SavedModel, read its folder `variables`, which is a checkpoint. A `tf.train.Checkpoint` needs no extra line, and the
-# run continues even with one replica more.
+# One more line brings back the optimizer's state. For weights, create its variables first; the learning rate is still
+# not in the file, and only `losses_of` sets it here. For a Keras SavedModel, read its folder `variables`, which is a
+# checkpoint. A `tf.train.Checkpoint` needs no extra line, and the run continues even with one replica more.
 
 # %%
 from_weights = new_model()
-from_weights.optimizer.build(from_weights.trainable_variables)  # the line for weights
+from_weights.optimizer.build(from_weights.trainable_variables)  # losses_of sets the rate
 from_weights.load_weights(half_way / "model.weights.h5")
 saved_model = half_way / "keras_saved_model"
 from_saved_model = tf.keras.models.load_model(saved_model)
@@ -617,11 +617,12 @@ for resume in (False, True):
 # The seed makes the whole run repeatable, but after the restart dropout draws the numbers of epoch 0 again. The state
 # of Keras's dropout is not a variable of the model, so no format has it.
 #
-# Order and random numbers have the same two fixes. The first makes them a function of the epoch's number, as in
-# `shuffle(8, seed=epoch)`, or `tf.random.stateless_uniform(shape, seed=(replica, step))` in a custom layer, with
-# `tf.distribute.get_replica_context().replica_id_in_sync_group`, else all replicas draw the same mask; the restarted
-# program must also call `set_random_seed` as before. The second puts the object that has the state into the checkpoint:
-# the iterator, with its place and its shuffle buffer, or a `tf.random.Generator`.
+# Order and random numbers have the same two fixes. The first makes them a function of the epoch's number: `shuffle(8,
+# seed=epoch)`, where the restarted program must also call `set_random_seed` as before. For dropout, a custom layer uses
+# `tf.random.stateless_uniform(shape, seed=(replica, step))`: `step` a variable, since a Python number would be frozen
+# in the graph, and `replica` from `tf.distribute.get_replica_context().replica_id_in_sync_group`, else all replicas
+# draw the same mask. The second puts the object that has the state into the checkpoint: the iterator, with its place
+# and its shuffle buffer, or a `tf.random.Generator`.
 
 # %%
 iterator = iter(pipeline())
@@ -692,7 +693,7 @@ for case, options in enumerate([("epoch", False), (half, False), ("epoch", True)
 # batches again; with arrays each later epoch then starts in the middle, too. A shuffled run begins with the order of
 # epoch 0.
 #
-# This rarely harms. If you need an exact run, count the epochs as `run` does, and derive the order from the count.
+# If you need an exact run, count the epochs as `run` does, and derive the order from the count.
 #
 # ### Larger runs
 #

@@ -207,7 +207,7 @@ for size in (2, 4, 8, 16, 64):
 # impossible: some rank must send $2\frac{p-1}{p}n$ bytes (Patarasuk and Yuan, 2009). (With switches that add, as
 # NVIDIA's SHARP, each rank sends $n$ only.) What grows without limit is the other term, $2(p-1)$ latencies.
 #
-# **Question.** A gradient of 1 kB on 512 ranks. What limits a ring?
+# **Question.** A gradient of 1 kB on 512 ranks of section 1's network. What limits a ring?
 #
 # 1. The bandwidth, as always.
 # 2. Rank 0.
@@ -365,10 +365,10 @@ draw.calculator("all-reduce")
 
 # %% [markdown] tags=["slide-takeaway"]
 # Small arrays want few steps: tree and halving-doubling win. Large arrays want few bytes: ring and halving-doubling
-# win. Of these four, halving-doubling is the fastest on $2^k$ ranks, from 4 on. (For tiny arrays *recursive doubling*,
-# $\lg p$ steps with whole arrays, is faster still.) With other numbers the ring wins for large arrays: set the
-# calculator to 12 ranks and find the size. Libraries still use rings for large arrays, because in a real network
-# distant partners share cables; NCCL takes trees for smaller ones on several hosts.
+# win. Of these, halving-doubling is the fastest on $2^k$ ranks, from 4 on. (For tiny arrays *recursive doubling*, $\lg
+# p$ steps with whole arrays, is faster still.) With other numbers the ring wins for large arrays: try 12 ranks in the
+# calculator. Libraries still use rings for large arrays, because in a real network distant partners share cables; NCCL
+# takes trees for smaller ones on several hosts.
 #
 # **Predict.** One of the 8 links of a ring is 10 times slower. How much slower is the all-reduce? And a slow *rank*, a
 # **straggler**: four ranks compute for 1,000 µs, rank 2 at half the speed, then all-reduce 400 kB. How much longer does
@@ -404,8 +404,9 @@ draw.show(draw.timeline(uneven), "Timeline: ranks 0, 1 and 3 wait until rank 2 h
 
 # %% [markdown] tags=["slide-takeaway"]
 # The ring is as slow as its slowest link, because that link carries a chunk in every step. Tree and halving-doubling
-# use it in some steps; the naive way uses only links of rank 0. The straggler delays the step by its extra time: the
-# sum needs its share, so no all-reduce can help.
+# use it in two steps (by hand × 4.00 and × 2.29; in the simulation others arrive meanwhile, or queue before the slow
+# one); the naive way uses only links of rank 0. The straggler delays the step by its extra time: the sum needs its
+# share, so no all-reduce can help.
 #
 # A **hierarchical** all-reduce runs rings inside the hosts, where links are fast, and rings between hosts with a part
 # of the array each. Here 4 hosts have 4 ranks each. A link between hosts has a tenth of the bandwidth and more than
@@ -516,11 +517,11 @@ axes.legend()
 draw.show(figure, "Measured all-reduces by size as marks; as bands what α and β predict.")
 
 # %% [markdown] tags=["slide-takeaway"]
-# Two numbers describe five powers of ten roughly. The ring's $\alpha$ is mostly Python, which packs and unpacks each
-# message. **Protocols:** MPI copies short messages through a buffer (*eager*) and asks before it sends long ones
-# (*rendezvous*); each way has its own $\alpha$ and $\beta$. **Memory:** on one machine a message is a copy, and arrays
-# that fit into the cache are copied faster. So $\beta$ is a *range*: between the fitted sizes expect a time near the
-# predicted range, sometimes below it, and trust no prediction beyond them.
+# $\alpha$ and a range of $\beta$ describe five powers of ten roughly. The ring's $\alpha$ is mostly Python, which packs
+# and unpacks each message. **Protocols:** MPI copies short messages through a buffer (*eager*) and asks before it sends
+# long ones (*rendezvous*); each way has its own $\alpha$ and $\beta$. **Memory:** on one machine a message is a copy,
+# and arrays that fit into the cache are copied faster. So $\beta$ is a *range*: between the fitted sizes expect a time
+# near the predicted range, and trust none beyond them.
 #
 # > **Open MPI's thresholds.** With two ranks Open MPI 4.1 takes recursive doubling, a single step, below 4 KiB (so its
 # > α above is half a message's), and halving-doubling from 256 KiB on. To force one (4: ring):

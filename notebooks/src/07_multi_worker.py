@@ -147,7 +147,7 @@ with socket.create_server(("", 0)) as other_program:
 
 # %% [markdown]
 # The first message has the number, and calls the index `task_id`. The error about the port names neither field nor
-# port; only the log above it has the port, and many programs silence that log.
+# port; only the log above it has the port, and many programs silence that log, as `quiet` does here.
 #
 # Worse are the mistakes without any message: a worker with a wrong view of the cluster waits for peers that never come.
 # So check TF_CONFIG first. `cluster_spec.check` names the field and the fix. TensorFlow accepts the last two of these
@@ -314,9 +314,9 @@ draw.show(draw.seen(cases, FILES, PER_FILE), text)
 # - A forgotten **`shard`** raises no error. The loss falls, but each step has only one worker's number of *different*
 #   samples.
 #
-# **Which to prefer?** The global data set where its splitting suits you, as under `fit` with data in memory. The
-# function for many large files: shard the *list of files* in it, and no worker reads files that it does not need, as
-# `tfds.load` does with `read_config=tfds.ReadConfig(input_context=context)`.
+# **Which to prefer?** The global data set for data in memory, as under `fit`. The function for many large files: shard
+# the *list of files* in it, and no worker reads files that it does not need, as `tfds.load` does with
+# `read_config=tfds.ReadConfig(input_context=context)`.
 
 # %% [markdown]
 # **Question.** 1,000 images in one file, four workers, no policy. How does each worker get a share?
@@ -480,15 +480,15 @@ print("variables with a part in each worker:", wrong["combined on read"])
 #
 # **2 and 4, one cause.** Some variables have a part in each worker: a metric's total and count, the moving averages of
 # batch normalisation. Reading one means adding up or averaging the parts, a **collective**, in which *all* must take
-# part. Saving reads them.
+# part. `model.save` reads all of them.
 #
 # If the others wait, the chief waits forever: a **deadlock**. If they continue, TensorFlow pairs the chief's collective
 # with whatever the others call next: with one other worker, 2 gives (2 + 100) / (1 + 3) = 25.5. Where the shapes
 # differ, TensorFlow raises `Shape mismatch in the collective instance`; where they are equal nobody notices.
 
 # %% [markdown] tags=["slide-quiz"]
-# **3 works** without such variables: mirrored weights are complete in every worker. Add one batch-normalisation layer,
-# and it hangs. So the rule is: *every worker calls; the chief keeps.*
+# **3 works**: a checkpoint of model and SGD leaves out the metrics, and mirrored weights are complete in every worker.
+# Add one batch-normalisation layer, and it hangs, too. So the rule is: *every worker calls; the chief keeps.*
 #
 # **Question.** The line `if is_chief: print(accuracy.result())` runs after each epoch. What is wrong with it?
 #
@@ -558,8 +558,8 @@ for count in (team, team + 1):
 # %% [markdown] tags=["slide-takeaway"]
 # Apart from rounding, the weights depend neither on the number of workers nor on how the batches are divided: in each
 # step the *union* of the parts is the same global batch. (For `fit` the samples are counted in a second pass of the
-# same pipeline.) (Dropout and batch normalisation act on each worker's part alone, so with them the weights would
-# differ.) The comparison is short on purpose, since rounding differences grow from step to step.
+# same pipeline.) Dropout and batch normalisation act on each worker's part alone, so with them the weights would
+# differ. The comparison is short on purpose, since rounding differences grow from step to step.
 #
 # We chose 960 samples because 48 divides 960. A last batch that does not fill all workers needs care, as on several
 # devices: [chapter 04, section 7](04_custom_training_loop.ipynb).

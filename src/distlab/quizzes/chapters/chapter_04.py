@@ -57,8 +57,8 @@ def reduced_loss(
     item: Item, parts: tuple[float, ...] = pick((0.31, 0.35), (0.12, 0.2), (0.22, 0.17, 0.2), (0.1, 0.12, 0.09, 0.14))
 ) -> None:
     total = sum(parts)
-    item.enter(f"""Each replica divides its loss by the global batch size. They return {", ".join(map(str, parts))}.
-        What is the mean loss of the global batch?""")
+    item.enter(f"""Each replica divides the sum of its losses by the global batch size. They return
+        {", ".join(map(str, parts))}. What is the mean loss of the global batch?""")
     item.right(total).why("""Each replica returns its part of the global mean, so the parts are added: the reduction is
         SUM.""")
     item.wrong(total / len(parts), "MEAN").why("That divides a second time.")
