@@ -66,7 +66,7 @@ def chosen(files: Sequence[Path], only: str | None = None, kind: str = "notebook
     numbers = [number_of(file.stem) for file in files]
     for name in names or [only]:
         if name not in numbers:
-            require_name([file.stem for file in files], name, kind)
+            require_name(numbers if name.isdigit() else [file.stem for file in files], name, kind)
     return [file for file in files if {file.stem, number_of(file.stem)} & set(names)]
 
 

@@ -1,5 +1,6 @@
 """Making the committed notebooks: which are meant, when they are recorded, and what stays as it is."""
 
+import re
 import signal
 import subprocess
 import sys
@@ -34,7 +35,8 @@ def test_nothing_is_recorded_while_other_programs_use_the_processors_or_where_a_
     sentence = capsys.readouterr().err
     assert sentence.startswith("Other programs use ") and "--force" in sentence
     assert cli.main(["notebooks", "--only", "03,99", "--force"]) == 2
-    assert "there are 00_start, 03_topic, 10_other" in capsys.readouterr().err
+    assert cli.main(["notebooks", "--only", "topics", "--force"]) == 2
+    assert re.findall("; (.*)", capsys.readouterr().err) == ["there are 00, 03, 10.", "did you mean 03_topic?"]
     assert not list((course / "notebooks").glob("*.ipynb"))
 
 

@@ -1,6 +1,8 @@
-"""Looking a name up in what there is; a name that is missing ends in a sentence that lists the others."""
+"""Looking a name up in what there is; a name that is missing ends in a sentence with the nearest, or with all."""
 
+import re
 from collections.abc import Iterable, Mapping
+from difflib import get_close_matches
 from pathlib import Path
 from typing import TypeVar
 
@@ -16,7 +18,8 @@ class NoSuchName(PlainError, ValueError, LookupError):
 def look_up(table: Mapping[str, Value], name: str, kind: str, error: type[NoSuchName] = NoSuchName) -> Value:
     """The entry of `table` called `name`; `kind` says in the singular what the table holds.
 
-    Raises `error` with a sentence such as "There is no schedule 'linear'; there are constant, gradual.".
+    Raises `error` with a sentence such as "There is no schedule 'linear'; there are constant, gradual.", or for
+    'gradul' "There is no schedule 'gradul'; did you mean gradual?".
     """
     require_name(table, name, kind, error)
     return table[name]
@@ -25,8 +28,13 @@ def look_up(table: Mapping[str, Value], name: str, kind: str, error: type[NoSuch
 def require_name(names: Iterable[str], name: str, kind: str, error: type[NoSuchName] = NoSuchName) -> None:
     """Raise `error` unless `name` is one of `names`; the arguments are those of `look_up`."""
     known = list(names)
-    if name not in known:
+    if name in known:
+        return
+    words = {word: each for each in reversed(known) for word in (each, *re.split("[_-]", each))}
+    near = list(dict.fromkeys(words[word] for word in get_close_matches(name.lower(), words)))
+    if not near or len(near) == len(known):
         raise error(f"There is no {kind} {name!r}; there are {', '.join(known) or 'none'}.")
+    raise error(f"There is no {kind} {name!r}; did you mean {' or '.join(near)}?")
 
 
 def seen_from(file: str | Path) -> str:
