@@ -12,6 +12,8 @@ from json import dumps
 from pathlib import Path
 from typing import NamedTuple
 
+from rich.console import Console
+
 from course_tools.setup import horovod
 from distlab import data, devices, frameworks, launch
 from distlab.launch.job import is_of_another_job
@@ -20,19 +22,20 @@ from distlab.runtime.other_mpi import other_mpi_fix
 
 SECONDS = 300
 # The states of what the course does not need, and which is simply not there.
-ABSENT = ("not on this machine", "is not installed")
+NOT_HERE = "not on this machine"
+ABSENT = (NOT_HERE, "is not installed")
 GIB_NEEDED = 4
 VERSIONS = """
 import distlab, tensorflow as tf
 print("versions:", tf.__version__, tf.keras.Model.__module__)
 """
-ALL_REDUCE = """
-import distlab, horovod.tensorflow as hvd, tensorflow as tf
+ALL_REDUCE = f"""{VERSIONS}
+import horovod.tensorflow as hvd
 hvd.init()
 total = float(hvd.allreduce(tf.constant(float(hvd.rank() + 1)), op=hvd.Sum))
 if hvd.rank() == 0:
-    built = f"gloo={bool(hvd.gloo_built())} mpi={bool(hvd.mpi_built())} nccl={hvd.nccl_built()}"
-    print(f"all-reduce: ranks={hvd.size()} sum={total:g} {built}")
+    built = bool(hvd.gloo_built()), bool(hvd.mpi_built()), hvd.nccl_built()
+    print("all-reduce:", hvd.size(), total, *built)
 """
 ADD_UP = "from mpi4py import MPI; print(f'sum {MPI.COMM_WORLD.allreduce(MPI.COMM_WORLD.rank + 1)}')"
 
@@ -53,7 +56,8 @@ def print_findings(*, json: bool = False) -> int:
     Args:
         json: The same for programs.
     """
-    rows = examine()
+    with Console(stderr=True).status("Trying everything out: about ten seconds …"):
+        rows = examine()
     answer = {"can_run": can_run(rows), "rows": [row._asdict() for row in rows]}
     print(dumps(answer, indent=2) if json else table(rows))
     return not can_run(rows)
@@ -63,11 +67,11 @@ def examine() -> list[Finding]:
     """Look at everything the course uses; runs a real all-reduce over two ranks (up to 90 s on a busy machine)."""
     mark = processes.new_mark()
     with processes.marked(mark), ThreadPoolExecutor() as pool:
-        # What starts interpreters, side by side: each mostly imports TensorFlow, on one core.
-        tensorflow, mpi, ranks = (pool.submit(look) for look in (_tensorflow, _mpi, _horovod))
+        # What starts interpreters, side by side: importing TensorFlow takes nearly all of the time.
+        mpi, ranks = pool.submit(_mpi), pool.submit(_said_by_two_ranks)
         try:
-            machine, rest = _machine(), _rest()
-            return [machine[0], *tensorflow.result(), *machine[1:], *mpi.result(), *ranks.result(), *rest]
+            machine, rest, said = _machine(), _rest(), ranks.result()
+            return [machine[0], *_tensorflow(said), *machine[1:], *mpi.result(), *_horovod(said), *rest]
         except BaseException:  # an interrupt: the threads end when what they wait for has ended
             processes.end(mark)
             raise
@@ -85,21 +89,24 @@ def table(rows: list[Finding]) -> str:
     verdict = f"can run here{but}" if can_run(rows) else "cannot run here yet: fix the lines below"
     absent = {row.item.split(": ")[-1]: row for row in rows if row.state.endswith(ABSENT)}
     lines = [f"The course {verdict}.", ""]
-    for row in rows:
-        if row not in absent.values():
-            fix = "" if row.ok else f"\n{'fix:':>25}     {row.fix}"
-            lines.append(f"{row.item:<20} {'ok' if row.ok else 'missing':<8} {row.state}{fix}")
+    shown = [row for row in rows if row not in absent.values()]
+    width = max((len(row.item) for row in shown), default=0)
+    for row in shown:
+        fix = "" if row.ok else f"\n    fix: {row.fix}"
+        lines.append(f"  {'✔' if row.ok else '✘'} {row.item:<{width}}  {row.state}{fix}")
     if absent:
-        lines.append(f"Not here and not needed: {', '.join(absent)} (`distlab doctor --json` says how to get them).")
+        lines += ["", f"Not needed here: {', '.join(absent)}", "(`distlab doctor --json` says how to get them)."]
     return "\n".join(lines)
 
 
-def _tensorflow() -> list[Finding]:
-    finished = processes.run([sys.executable, "-c", VERSIONS], seconds=SECONDS)
-    answer = re.search(r"^versions: (\S+) (\S+)$", finished.output, re.MULTILINE)
-    if not answer:
+def _tensorflow(said: str) -> list[Finding]:
+    """From what two ranks have said; they do not get so far where Horovod is not usable."""
+    versions = re.compile(r"^versions: (\S+) (\S+)$", re.MULTILINE)
+    if not (answer := versions.search(said)):
+        said = processes.run([sys.executable, "-c", VERSIONS], seconds=SECONDS).output
+    if not (answer := answer or versions.search(said)):
         fix = "run `make clean`, then `make setup`, which installs the versions of requirements.lock"
-        return [Finding("TensorFlow", False, f"does not start: {_last_line(finished.output)}", fix, True)]
+        return [Finding("TensorFlow", False, f"does not start: {_last_line(said)}", fix, True)]
     is_legacy = "tf_keras" in answer[2]
     state = f"legacy Keras (tf-keras {version('tf-keras')})" if is_legacy else f"Keras {version('keras')}"
     fix = "unset TF_USE_LEGACY_KERAS, or set it to 1, and start Python again"
@@ -116,7 +123,7 @@ def _machine() -> list[Finding]:
     memory_fix = f"the course needs at least {GIB_NEEDED} GiB: close other programs"
     return [
         Finding("Python", True, platform.python_version(), "", True),
-        Finding("GPUs", True, ", ".join(gpus) or "none: the notebooks use logical CPU devices"),
+        Finding("GPUs", bool(gpus), ", ".join(gpus) or NOT_HERE, "nothing to do: there are logical devices"),
         Finding("cores", cores >= 2, str(cores), "two workers need at least two cores"),
         Finding("memory", memory >= GIB_NEEDED, f"{memory:.1f} GiB", memory_fix),
     ]
@@ -134,42 +141,52 @@ def _mpi() -> list[Finding]:
     return [Finding("MPI", False, state, fix)]
 
 
-def _horovod() -> list[Finding]:
-    if problem := launch.horovod_problem():
-        return [Finding("Horovod", False, "not usable", problem)]
+def _said_by_two_ranks() -> str:
+    """What a program that adds up by Horovod prints, or why it does not."""
+    if launch.horovod_problem():
+        return ""
     with tempfile.TemporaryDirectory(prefix="distlab-") as folder:
         program = Path(folder) / "program.py"
         program.write_text(ALL_REDUCE)
         try:
             run = launch.horovodrun(program, ranks=2, echo=False, seconds=SECONDS, start_seconds=SECONDS)
-            said = next(iter(run.output.values()))
+            return next(iter(run.output.values()))
         except launch.LaunchError as error:
-            said = str(error)
-    answer = re.search(r"^all-reduce: ranks=2 sum=3 gloo=(\w+) mpi=(\w+) nccl=(\d+)$", said, re.MULTILINE)
+            return str(error)
+
+
+def _horovod(said: str) -> list[Finding]:
+    """What it is built with, and what it is needed for and was built without."""
+    if problem := launch.horovod_problem():
+        return [Finding("Horovod", False, "not usable", problem)]
+    answer = re.search(r"^all-reduce: 2 3\.0 (\w+) (\w+) (\d+)$", said, re.MULTILINE)
     fix = other_mpi_fix() or "see docs/troubleshooting.md; `make horovod` installs it again"
     if not answer:
         return [Finding("Horovod", False, f"no all-reduce over two ranks: {_last_line(said)}", fix)]
-    with_what = f"; {horovod.chosen()}" if any(horovod.chosen()) else ""
-    rows = [Finding("Horovod", True, f"{version('horovod')}: 1 + 2 = 3 by an all-reduce over two ranks{with_what}")]
-    for over, is_in in (("Gloo", answer[1] == "True"), ("MPI", answer[2] == "True")):
-        rows.append(Finding(f"Horovod over {over}", is_in, "built in" if is_in else "not built in", fix))
     major, rest = divmod(int(answer[3]), 10_000)  # 22707 is 2.27.7
-    without = "not built in; only GPUs need it: `make horovod GPU=nccl`"
-    state = f"built in: NCCL {major}.{rest // 100}.{rest % 100}" if major else without
-    return [*rows, Finding("Horovod over NCCL", True, state)]
+    is_in = {"Gloo": answer[1] == "True", "MPI": answer[2] == "True", f"NCCL {major}.{rest // 100}.{rest % 100}": major}
+    over = " and ".join(name for name, built in is_in.items() if built)
+    with_what = f"; {horovod.chosen()}" if any(horovod.chosen()) else ""
+    rows = [Finding("Horovod", True, f"{version('horovod')} with {over}: 1 + 2 = 3 over two ranks{with_what}")]
+    rows += [Finding(f"{name} in Horovod", False, "not built in", fix) for name in ("Gloo", "MPI") if not is_in[name]]
+    if not major:
+        state = "not built in" if devices.gpu_names() else NOT_HERE
+        rows.append(Finding("NCCL", False, state, "only GPUs need it: `make horovod GPU=nccl`"))
+    return rows
 
 
 def _rest() -> list[Finding]:
     """The compiler, which only a build of Horovod needs, data sets and the extras of notebook 14."""
-    found = horovod.compiler()
+    found, is_built = horovod.compiler(), not launch.horovod_problem()
+    state = NOT_HERE if is_built else os.environ.get("CXX", "none")
     fix = "install g++ or clang++, with which Horovod is built (or correct CXX), then run `make setup`"
-    rows = [Finding("C++ compiler", bool(found), found or os.environ.get("CXX", "none"), fix)]
+    rows = [Finding("C++ compiler", bool(found), found or state, fix)]
     images = f"{len(data.load('digits').train.images):,} training images, made from scikit-learn's"
     rows.append(Finding("data: digits", True, images, "", True))
     fix = "nothing to do for the course; a download follows when a notebook asks for it, or set DISTLAB_DATA"
     for name in data.NAMES[1:]:
         try:
-            place, state = data.find(name), "not on this machine"
+            place, state = data.find(name), NOT_HERE
         except data.DataError as error:
             place, state = None, str(error)
         rows.append(Finding(f"data: {name}", place is not None, str(place or state), fix))

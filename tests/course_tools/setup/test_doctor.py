@@ -8,41 +8,40 @@ import pytest
 
 from course_tools.setup import doctor
 from course_tools.setup.doctor import Finding
-from distlab import launch
+from distlab import devices, launch
 
 GOOD = Finding("good", True, "here", "", True)
 NEEDED = Finding("needed", False, "nowhere", "get it", True)
 
 
 def test_the_table_has_a_verdict_and_a_fix_below_each_missing_line_and_one_line_for_what_nobody_needs() -> None:
-    spare = [NEEDED._replace(item=f"extra: {name}", state="is not installed", needed=False) for name in ("one", "two")]
+    spare = [NEEDED._replace(item=f"extra: {name}", state=doctor.NOT_HERE, needed=False) for name in ("one", "two")]
     lines = doctor.table([GOOD, NEEDED, *spare]).splitlines()
     assert lines[0] == "The course cannot run here yet: fix the lines below."
-    assert [line.split() for line in lines[3:5]] == [["needed", "missing", "nowhere"], ["fix:", "get", "it"]]
-    assert lines[5:] == ["Not here and not needed: one, two (`distlab doctor --json` says how to get them)."]
+    assert [line.split() for line in lines[3:5]] == [["✘", "needed", "nowhere"], ["fix:", "get", "it"]]
+    assert lines[6] == "Not needed here: one, two"
     text = doctor.table([GOOD, NEEDED._replace(item="Horovod", needed=False)])
     assert text.startswith("The course can run here, but not the chapters with Horovod.")
 
 
 @pytest.mark.parametrize(
-    ("answer", "expected"),
+    ("answer", "gpus", "expected"),
     [
-        ("all-reduce: ranks=2 sum=3 gloo=True mpi=True nccl=22707", [True, True, True, True]),
-        ("all-reduce: ranks=2 sum=3 gloo=True mpi=False nccl=0", [True, True, False, True]),
-        ("all-reduce: ranks=2 sum=2 gloo=True mpi=True nccl=0", [False]),
+        ("all-reduce: 2 3.0 True True 22707", ["A100"], {"Horovod": True}),
+        ("all-reduce: 2 3.0 True False 0", [], {"Horovod": True, "MPI in Horovod": False, "NCCL": False}),
+        ("all-reduce: 2 2.0 True True 0", [], {"Horovod": False}),
     ],
 )
 def test_horovod_is_ok_only_after_a_right_all_reduce_over_two_ranks(
-    answer: str, expected: list[bool], monkeypatch: pytest.MonkeyPatch
+    answer: str, gpus: list[str], expected: dict[str, bool], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    run = launch.LaunchedRun(output={"rank 0": f"a warning\n{answer}\n", "rank 1": ""})
-    monkeypatch.setattr(launch, "horovodrun", lambda program, **settings: run)
     monkeypatch.setattr(launch, "horovod_problem", lambda: None)
-    rows = doctor._horovod()
-    assert [row.ok for row in rows] == expected
-    assert ("NCCL 2.27.7" in rows[-1].state) == all(expected)
+    monkeypatch.setattr(devices, "gpu_names", lambda: gpus)
+    rows = doctor._horovod(f"a warning\n{answer}\n")
+    assert {row.item: row.ok for row in rows} == expected
+    assert ("NCCL 2.27.7" in rows[0].state) == bool(gpus)
     monkeypatch.setattr(launch, "horovod_problem", lambda: "a reason")
-    assert [(row.ok, row.fix) for row in doctor._horovod()] == [(False, "a reason")]
+    assert [(row.ok, row.fix) for row in doctor._horovod("")] == [(False, "a reason")]
 
 
 @pytest.mark.slow
