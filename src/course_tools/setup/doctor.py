@@ -34,8 +34,7 @@ import horovod.tensorflow as hvd
 hvd.init()
 total = float(hvd.allreduce(tf.constant(float(hvd.rank() + 1)), op=hvd.Sum))
 if hvd.rank() == 0:
-    built = bool(hvd.gloo_built()), bool(hvd.mpi_built()), hvd.nccl_built()
-    print("all-reduce:", hvd.size(), total, *built)
+    print("all-reduce:", hvd.size(), total, *map(bool, (hvd.gloo_built(), hvd.mpi_built(), hvd.nccl_built())))
 """
 ADD_UP = "from mpi4py import MPI; print(f'sum {MPI.COMM_WORLD.allreduce(MPI.COMM_WORLD.rank + 1)}')"
 
@@ -89,11 +88,10 @@ def table(rows: list[Finding]) -> str:
     verdict = f"can run here{but}" if can_run(rows) else "cannot run here yet: fix the lines below"
     absent = {row.item.split(": ")[-1]: row for row in rows if row.state.endswith(ABSENT)}
     lines = [f"The course {verdict}.", ""]
-    shown = [row for row in rows if row not in absent.values()]
-    width = max((len(row.item) for row in shown), default=0)
-    for row in shown:
-        fix = "" if row.ok else f"\n    fix: {row.fix}"
-        lines.append(f"  {'✔' if row.ok else '✘'} {row.item:<{width}}  {row.state}{fix}")
+    for row in rows:
+        if row not in absent.values():
+            fix = "" if row.ok else f"\n    fix: {row.fix}"
+            lines.append(f"  {'✔' if row.ok else '✘'} {row.item:<20} {row.state}{fix}")
     if absent:
         lines += ["", f"Not needed here: {', '.join(absent)}", "(`distlab doctor --json` says how to get them)."]
     return "\n".join(lines)
@@ -101,7 +99,7 @@ def table(rows: list[Finding]) -> str:
 
 def _tensorflow(said: str) -> list[Finding]:
     """From what two ranks have said; they do not get so far where Horovod is not usable."""
-    versions = re.compile(r"^versions: (\S+) (\S+)$", re.MULTILINE)
+    versions = re.compile(r"(?m)^versions: (\S+) (\S+)$")
     if not (answer := versions.search(said)):
         said = processes.run([sys.executable, "-c", VERSIONS], seconds=SECONDS).output
     if not (answer := answer or versions.search(said)):
@@ -143,15 +141,13 @@ def _mpi() -> list[Finding]:
 
 def _said_by_two_ranks() -> str:
     """What a program that adds up by Horovod prints, or why it does not."""
-    if launch.horovod_problem():
-        return ""
     with tempfile.TemporaryDirectory(prefix="distlab-") as folder:
         program = Path(folder) / "program.py"
         program.write_text(ALL_REDUCE)
         try:
             run = launch.horovodrun(program, ranks=2, echo=False, seconds=SECONDS, start_seconds=SECONDS)
             return next(iter(run.output.values()))
-        except launch.LaunchError as error:
+        except RuntimeError as error:
             return str(error)
 
 
@@ -159,20 +155,21 @@ def _horovod(said: str) -> list[Finding]:
     """What it is built with, and what it is needed for and was built without."""
     if problem := launch.horovod_problem():
         return [Finding("Horovod", False, "not usable", problem)]
-    answer = re.search(r"^all-reduce: 2 3\.0 (\w+) (\w+) (\d+)$", said, re.MULTILINE)
+    answer = re.search(r"(?m)^all-reduce: 2 3\.0 (\w+) (\w+) (\w+)$", said)
     fix = other_mpi_fix() or "see docs/troubleshooting.md; `make horovod` installs it again"
     if not answer:
         return [Finding("Horovod", False, f"no all-reduce over two ranks: {_last_line(said)}", fix)]
-    major, rest = divmod(int(answer[3]), 10_000)  # 22707 is 2.27.7
-    is_in = {"Gloo": answer[1] == "True", "MPI": answer[2] == "True", f"NCCL {major}.{rest // 100}.{rest % 100}": major}
-    over = " and ".join(name for name, built in is_in.items() if built)
+    fixes = {"Gloo": fix, "MPI": fix, "NCCL": "only GPUs need it: `make horovod GPU=nccl`"}
+    over = [name for name, built in zip(fixes, answer.groups(), strict=True) if built == "True"]
     with_what = f"; {horovod.chosen()}" if any(horovod.chosen()) else ""
-    rows = [Finding("Horovod", True, f"{version('horovod')} with {over}: 1 + 2 = 3 over two ranks{with_what}")]
-    rows += [Finding(f"{name} in Horovod", False, "not built in", fix) for name in ("Gloo", "MPI") if not is_in[name]]
-    if not major:
-        state = "not built in" if devices.gpu_names() else NOT_HERE
-        rows.append(Finding("NCCL", False, state, "only GPUs need it: `make horovod GPU=nccl`"))
-    return rows
+    state = f"{version('horovod')} with {' and '.join(over)}: 1 + 2 = 3 over two ranks{with_what}"
+    absent = {"NCCL": "not built in" if devices.gpu_names() else NOT_HERE}
+    lacks = [
+        Finding(f"Horovod: {name}", False, absent.get(name, "not built in"), fixes[name])
+        for name in fixes
+        if name not in over
+    ]
+    return [Finding("Horovod", True, state), *lacks]
 
 
 def _rest() -> list[Finding]:

@@ -1,6 +1,5 @@
 """Looking a name up in what there is; a name that is missing ends in a sentence with the nearest, or with all."""
 
-import re
 from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 from pathlib import Path
@@ -30,11 +29,9 @@ def require_name(names: Iterable[str], name: str, kind: str, error: type[NoSuchN
     known = list(names)
     if name in known:
         return
-    words = {word: each for each in reversed(known) for word in (each, *re.split("[_-]", each))}
-    near = list(dict.fromkeys(words[word] for word in get_close_matches(name.lower(), words)))
-    if not near or len(near) == len(known):
-        raise error(f"There is no {kind} {name!r}; there are {', '.join(known) or 'none'}.")
-    raise error(f"There is no {kind} {name!r}; did you mean {' or '.join(near)}?")
+    near = [each for each in known if get_close_matches(name, [each, *each.split("_")])]
+    said = f"did you mean {' or '.join(near)}?" if near else f"there are {', '.join(known) or 'none'}."
+    raise error(f"There is no {kind} {name!r}; {said}")
 
 
 def seen_from(file: str | Path) -> str:

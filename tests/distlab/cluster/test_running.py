@@ -187,7 +187,7 @@ def test_status_says_why_a_job_without_output_has_failed(running: Cluster, tmp_p
     [
         (["run", "--name", "none", "--", "hostname"], "start it with 'distlab cluster up --name none'."),
         (["run", "--", *CLUSTER, "down"], "You are on login, inside a cluster: leave it"),
-        (["link", "node7", "--cut"], "There is no node 'node7'; there are node1, node2, node3."),
+        (["link", "node7", "--cut"], "There is no node 'node7'; did you mean node1 or node2 or node3?"),
         (["link", "node1", "--rate", "fast"], "'fast' is no rate"),
     ],
 )
