@@ -20,7 +20,7 @@ from distlab.labs.answer_errors import first_sentence, sentence
 from distlab.labs.by_programs import ByPrograms, Mistake, Program
 from distlab.labs.number_judge import counted
 from distlab.labs.plain_data import Array, Plain
-from distlab.labs.verdict import Picture
+from distlab.labs.verdict import Picture, picture
 from distlab.simulate import Events, Rank, SimulationError, World
 from distlab.simulate.events import COLUMNS, Content
 
@@ -449,18 +449,15 @@ def judge(collective: Collective, mistakes: Sequence[Mistake]) -> ByPrograms:
         otherwise=explained,
         mistakes=mistakes,
         observe=observe,
-        draw=lambda case, run: partial(drawn, run) if case.owners else None,
+        draw=lambda case, run, every: partial(drawn, run) if case.owners else None,
         praise=lambda cases: f"{len(cases)} runs on 1 to {max(case.size for case in cases)} ranks are right.",
     )
 
 
 def drawn(run: Attempt) -> Picture:
     """The steps of a run whose sums can be read."""
-    import matplotlib.pyplot as plt  # here, since matplotlib takes a second and is seldom needed
-
-    from distlab.draw import Trace
+    from distlab.draw import Trace  # here, since it needs matplotlib
     from distlab.draw.collective_tasks import task
-    from distlab.draw.style import svg
 
     def shown(array: Array | None) -> Array:
         read = run.read(array)
@@ -478,10 +475,7 @@ def drawn(run: Attempt) -> Picture:
     what = task(run.case.collective.kind, run.case.size, run.case.length)
     trace = Trace(what, Events(lambda: run.events.columns, contents), results, run.error)
     description = trace.describe()[: 200 * MOST_STEPS]
-    figure = trace.strip(range(min(trace.last, MOST_STEPS) + 1))
-    picture = Picture(svg(figure, description), description)
-    plt.close(figure)  # or a notebook displays it again
-    return picture
+    return picture(lambda: trace.strip(range(min(trace.last, MOST_STEPS) + 1)), description)
 
 
 # The mistakes --------------------------------------------------------------------------------------------------------
@@ -600,10 +594,6 @@ UNFINISHED = then(
 )
 AGAIN = then("In the second half finished chunks go round: what happens there to the chunk that was there before?")
 NOBODY_TOLD = then("Each rank has finished one chunk, and nobody has told the others.", of_lack)
-NOT_WRITTEN = (
-    "The messages are right: each finished chunk reaches every rank. But the array that rank 0 returns does not hold "
-    "them. Does what you do with a chunk that arrives change that array, or only a name or a list?"
-)
 
 
 def ring_mistakes(way: int) -> list[Mistake]:
@@ -613,7 +603,14 @@ def ring_mistakes(way: int) -> list[Mistake]:
         Mistake(UNFINISHED, of_both((0, -1))),
         Mistake(AGAIN, of_both((1, 0), adds=True)),
         Mistake(NOBODY_TOLD, of_both()),
-        Mistake(NOT_WRITTEN, of_both((1, 0), writes=False)),
+        Mistake(
+            (
+                "The messages are right: each finished chunk reaches every rank. But the array that rank "
+                "0 returns does not hold them. Does what you do with a chunk that arrives change that "
+                "array, or only a name or a list?"
+            ),
+            of_both((1, 0), writes=False),
+        ),
         Mistake(explained, of_both((1, 1))),
         Mistake(explained, of_both((1, 0), less=(1, 2))),
     ]
@@ -664,14 +661,19 @@ def of_guests(case: Case, run: Attempt) -> str:
     return f"Ranks 0 to {last} exchange halves; {in_words(range(last + 1, case.size))} cannot. {question}"
 
 
-ORDER_OF_HALVES = (
-    "Of two partners, one must own the lower half and the other the upper half, and on the way back each half must go "
-    "to the partner it was split from, the last split first."
-)
 HALVING_MISTAKES = [
     Mistake({OTHERS[0]: of_guests}, halving(guests=False)),
     Mistake(then("Is the half that arrives the half that you add to?"), halving(lambda index, partner: True)),
-    Mistake(then(ORDER_OF_HALVES, of_lack), halving(backwards=False)),
+    Mistake(
+        then(
+            (
+                "Of two partners, one must own the lower half and the other the upper half, and on the "
+                "way back each half must go to the partner it was split from, the last split first."
+            ),
+            of_lack,
+        ),
+        halving(backwards=False),
+    ),
     Mistake(then("When you double, finished halves replace unfinished ones."), halving(adds=True)),
     Mistake(explained, collectives.ring_all_reduce),
     Mistake(explained, collectives.recursive_doubling_all_reduce),

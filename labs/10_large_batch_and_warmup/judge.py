@@ -4,17 +4,21 @@ Each exercise is its right program, the cases in which an answer is called, and 
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.random import Generator
 from numpy.typing import NDArray
 
 from distlab.labs import Exercise, Lab
 from distlab.labs.by_programs import ByPrograms, Follows, Mistake, formulas
-from distlab.labs.number_judge import number
+from distlab.labs.number_judge import is_near, number
+from distlab.labs.verdict import Picture, picture
 
 Array = NDArray[np.float64]
+Numbers = dict[str, float]
 
 # Batch and learning rate ---------------------------------------------------------------------------------------------
 
@@ -43,7 +47,7 @@ JOB = Job(60_000, 2, 4, known_batch=100, known_rate=0.01, fits=256, worthwhile=1
 
 def plan(
     images: int, hosts: int, ranks_per_host: int, known_batch: int, known_rate: float, fits: int, worthwhile: int
-) -> dict[str, float]:
+) -> Numbers:
     """The four numbers of the largest batch that fits and is worthwhile, by the linear rule."""
     ranks = hosts * ranks_per_host
     per_replica = min(fits, worthwhile // ranks)
@@ -51,7 +55,7 @@ def plan(
     return {PER: per_replica, WHOLE: whole, STEPS: images // whole, RATE: known_rate * whole / known_batch}
 
 
-def jobs(generator: np.random.Generator) -> list[Job]:
+def jobs(generator: Generator) -> list[Job]:
     """Worthwhile is the limit, then memory, then worthwhile on one host; nothing divides evenly."""
     drawn = [JOB]
     for hosts, is_memory in ((2, False), (3, True), (1, False)):
@@ -65,15 +69,7 @@ def jobs(generator: np.random.Generator) -> list[Job]:
     return drawn
 
 
-def job_in_words(job: Job) -> str:
-    """What is given."""
-    return (
-        f"for {job.images:,} images, {job.hosts} hosts with {job.ranks_per_host} ranks, {job.known_rate:g} for a batch "
-        f"of {job.known_batch}, {job.fits} fit, {job.worthwhile} worthwhile"
-    )
-
-
-def plan_for(ranks: Callable[[Job], int]) -> Callable[..., dict[str, float]]:
+def plan_for(ranks: Callable[[Job], int]) -> Callable[..., Numbers]:
     """The plan of whoever counts the ranks so."""
     return lambda *job: plan(*Job(*job)._replace(hosts=ranks(Job(*job)), ranks_per_host=1))
 
@@ -135,7 +131,10 @@ PLAN_FORMULAS = {
 PLAN = ByPrograms(
     plan,
     jobs,
-    said=job_in_words,
+    said=lambda job: (
+        f"for {job.images:,} images, {job.hosts} hosts with {job.ranks_per_host} ranks, {job.known_rate:g} for a "
+        f"batch of {job.known_batch}, {job.fits} fit, {job.worthwhile} worthwhile"
+    ),
     parts=NUMBERS,
     otherwise="that is not right. Write the four numbers of the example in order; each follows from the one before it.",
     follows=[
@@ -186,7 +185,7 @@ def warm_up(step: int, steps_per_epoch: int, warm_up_epochs: int, first_rate: fl
     return first_rate + (full_rate - first_rate) * step / steps
 
 
-def all_steps(generator: np.random.Generator) -> list[WarmUp]:
+def all_steps(generator: Generator) -> list[WarmUp]:
     """Every step of two schedules, and of one without warm-up."""
     first = float(generator.uniform(0.005, 0.03))
     drawn = WarmUp(0, int(generator.integers(5, 12)), int(generator.integers(2, 5)), first, 8 * first)
@@ -229,6 +228,24 @@ def not_on_the_line(case: WarmUp, rate: Any) -> str:
     return "that is not on the line. Draw the rate over the steps: where does the line begin, where does it end?"
 
 
+def drawn_rates(case: WarmUp, rate: float, every: Sequence[tuple[WarmUp, float]]) -> Picture:
+    """The rates of a whole schedule, beside the line, with a mark at the first wrong one."""
+    import matplotlib.pyplot as plt  # here, since it takes a second
+
+    rates = {at.step: (own, warm_up(*at)) for at, own in every if at[1:] == case[1:]}
+
+    def draw() -> Any:
+        figure, axes = plt.subplots()
+        axes.plot(list(rates), list(rates.values()), label=("yours", "asked for"))
+        axes.set(xlabel="step", ylabel="learning rate")
+        axes.legend()
+        return figure
+
+    wrong = None if is_near(rate, warm_up(*case)) else (case.step, rate)
+    where = f"wrong first in step {case.step}" if wrong else "on the line"
+    return picture(draw, f"The learning rate in {len(rates)} steps by your function: {where}.", wrong)
+
+
 RISES = (RISING, RISING_ON)
 ALREADY = dict.fromkeys(RISES, "that is the full rate already.")
 BY_FULL = dict.fromkeys(RISES, "it rises by the full rate, and it has the first one already.")
@@ -251,6 +268,7 @@ WARM_UP = ByPrograms(
         else f"`warm_up` must return one number for each step, and does not for step {case.step}."
     ),
     otherwise=not_on_the_line,
+    draw=lambda case, rate, every: partial(drawn_rates, case, rate, every),
     mistakes=[
         Mistake(
             "it falls. Which of the two rates comes first?", lambda k, n, e, first, full: warm_up(k, n, e, full, first)
@@ -326,19 +344,19 @@ def squares(gradients: Array) -> tuple[float, float]:
     return float(np.mean(np.sum(gradients**2, axis=2))), float(np.mean(np.sum(gradients.mean(axis=1) ** 2, axis=1)))
 
 
-def estimates(small: float, large: float, batch: float, whole: float) -> dict[str, float]:
+def estimates(small: float, large: float, batch: float, whole: float) -> Numbers:
     """|G|², tr Σ and their ratio from the mean squares of gradients over `batch` and over `whole` images."""
     squared = (whole * large - batch * small) / (whole - batch)
     variance = (small - large) / (1 / batch - 1 / whole)
     return {SQUARED: squared, VARIANCE: variance, SCALE: variance / squared if squared > 0 else math.inf}
 
 
-def noise_scale(gradients: Array, batch: int) -> dict[str, float]:
+def noise_scale(gradients: Array, batch: int) -> Numbers:
     """The estimates of McCandlish et al. (2018), appendix A.1."""
     return estimates(*squares(gradients), batch, batch * gradients.shape[1])
 
 
-def drawn_gradients(generator: np.random.Generator) -> tuple[Array, int]:
+def drawn_gradients(generator: Generator) -> tuple[Array, int]:
     """Gradients and the batch of a rank; the true gradient turns from step to step."""
     steps, ranks, parameters = (int(generator.integers(*range_)) for range_ in ((5, 8), (3, 7), (40, 80)))
     batch = int(generator.integers(10, 40))
@@ -349,7 +367,7 @@ def drawn_gradients(generator: np.random.Generator) -> tuple[Array, int]:
     return true + noise * np.sqrt(scale * float(np.sum(true[0] ** 2)) / parameters / batch), batch
 
 
-def all_gradients(generator: np.random.Generator) -> list[Gradients]:
+def all_gradients(generator: Generator) -> list[Gradients]:
     """By hand, drawn, and two whose estimates are just above and just below 0."""
     first, (more, batch) = drawn_gradients(generator), drawn_gradients(generator)
     noise_alone = more - more.mean(axis=1, keepdims=True)
@@ -362,24 +380,24 @@ def gradients_in_words(case: Gradients) -> str:
     return f"for {steps} steps, {ranks} ranks, {parameters} parameters, batches of {case.batch}"
 
 
-def steps_first(gradients: Array, batch: int) -> dict[str, float]:
+def steps_first(gradients: Array, batch: int) -> Numbers:
     """The estimates of whoever averages the gradients over the steps before anything is squared."""
     return noise_scale(gradients.mean(axis=0, keepdims=True), batch)
 
 
-def of_sums(gradients: Array, batch: int) -> dict[str, float]:
+def of_sums(gradients: Array, batch: int) -> Numbers:
     """The estimates of whoever adds up the ranks' gradients."""
     small, large = squares(gradients)
     ranks = gradients.shape[1]
     return estimates(small, ranks**2 * large, batch, batch * ranks)
 
 
-def with_batch(whole: Callable[[Array, int], float]) -> Callable[..., dict[str, float]]:
+def with_batch(whole: Callable[[Array, int], float]) -> Callable[..., Numbers]:
     """The estimates of whoever takes another number of images for the large batch."""
     return lambda gradients, batch: estimates(*squares(gradients), batch, whole(gradients, batch))
 
 
-def with_squares(change: Callable[[Array, float, float], tuple[Any, Any]]) -> Callable[..., dict[str, float]]:
+def with_squares(change: Callable[[Array, float, float], tuple[Any, Any]]) -> Callable[..., Numbers]:
     """The estimates from two other mean squares."""
     return lambda gradients, batch: estimates(
         *change(gradients, *squares(gradients)), batch, batch * gradients.shape[1]

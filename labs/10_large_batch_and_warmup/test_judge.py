@@ -5,7 +5,7 @@ import pytest
 from lab_10 import judge
 from lab_10.judge import ESTIMATES, LAB, NUMBERS
 
-from tests.distlab.labs.known_wrong import right_answers
+from tests.distlab.labs.known_wrong import right_answers, verdict_on
 
 
 def by_trying(images, hosts, ranks_per_host, known_batch, known_rate, fits, worthwhile):
@@ -52,3 +52,8 @@ def test_the_estimate_of_many_steps_is_the_scale_that_the_gradients_were_made_wi
     squared, variance, scale = judge.noise_scale(np.ones(parameters) + noise, batch).values()
     assert squared == pytest.approx(30, rel=0.03) and variance == pytest.approx(900, rel=0.03)
     assert scale == pytest.approx(30, rel=0.05)
+
+
+def test_the_picture_marks_the_first_wrong_step():
+    picture = verdict_on(LAB, "warm_up", {"warm_up": lambda *case: case[-1]}).picture()
+    assert picture.description.endswith("wrong first in step 0.")

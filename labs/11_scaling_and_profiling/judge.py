@@ -1,16 +1,19 @@
 """The judge of lab 11: a scaling table audited, Amdahl's law and α–β fitted, the time on 64 ranks predicted."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 from lab_11 import given
+from numpy.random import Generator
 from numpy.typing import NDArray
 
 from distlab.labs import Exercise, Lab
 from distlab.labs.by_programs import ByPrograms, Mistake, drawn_until, formulas
-from distlab.labs.number_judge import is_near, number, two_numbers
+from distlab.labs.number_judge import are_two_numbers, is_near, number
+from distlab.labs.verdict import Picture, picture
 
 Array = NDArray[np.float64]
 Pair = tuple[float, float]
@@ -51,7 +54,7 @@ def audit(images: int, batch: int, gpus: int, seconds: float, seconds_on_one: fl
     }
 
 
-def epochs(generator: np.random.Generator) -> list[Epoch]:
+def epochs(generator: Generator) -> list[Epoch]:
     """Three that drop something, another part than one GPU; one without a rest, with one step, with none."""
     drawn = []
     for gpus in (4, 8, int(generator.integers(3, 13))):
@@ -70,22 +73,12 @@ def epochs(generator: np.random.Generator) -> list[Epoch]:
     return [PUBLISHED, *drawn]
 
 
-def epoch_in_words(epoch: Epoch) -> str:
-    """What is given."""
-    return (
-        f"for {epoch.images:,} images, batch {epoch.batch}, {epoch.gpus} GPUs in {epoch.seconds:.4g} s, one in "
-        f"{epoch.seconds_on_one:.4g} s"
-    )
-
-
 def known_of_epoch(images: int, batch: int, gpus: int, *seconds: float) -> dict[str, int]:
     """What formulas may use."""
     return {"done": processed(images, batch, gpus), "of_one": processed(images, batch, 1)}
 
 
 ROUNDED_UP = "a batch that is not full is dropped."
-PART_OF_STEP = "no step is taken in part. Which whole number is it?"
-OWN_BATCH = "in a step each GPU takes a batch of its own."
 ZERO = "no step was taken, so this is 0; only the efficiency has no value."
 EMPTY_LOOP = "no step was taken, so no image was processed. How efficient is that?"
 PER_CENT = "a fraction is asked for, not per cent."
@@ -94,14 +87,14 @@ ONE_STEP = "this run takes one step, and a single step has an efficiency."
 AUDIT_FORMULAS = {
     STEPS: {
         "-(-images // (batch * gpus))": ROUNDED_UP,
-        "images / (batch * gpus)": PART_OF_STEP,
+        "images / (batch * gpus)": "no step is taken in part. Which whole number is it?",
         "images // batch * gpus": "`a // b * c` is `(a // b) * c`: a step takes `batch * gpus` images.",
         "images // batch": "these are the steps of one GPU. What does a step of all GPUs take in?",
         "steps or None": ZERO,
     },
     IMAGES: {
         "images": "that is the data set. Which part of it fills whole steps?",
-        "steps * batch": OWN_BATCH,
+        "steps * batch": "in a step each GPU takes a batch of its own.",
         "of_one": "that is what one GPU alone would work on.",
         "images - done": "these are the dropped images.",
         "-(-images // (batch * gpus)) * batch * gpus": "the data set does not have that many images.",
@@ -134,7 +127,10 @@ AUDIT_FORMULAS = {
 AUDIT = ByPrograms(
     audit,
     epochs,
-    said=epoch_in_words,
+    said=lambda epoch: (
+        f"for {epoch.images:,} images, batch {epoch.batch}, {epoch.gpus} GPUs in {epoch.seconds:.4g} s, one in "
+        f"{epoch.seconds_on_one:.4g} s"
+    ),
     parts=AUDITED,
     otherwise="that is not right. Write down what one step takes in, and count the steps.",
     mistakes=[
@@ -166,7 +162,7 @@ def corrected(claimed: float, images: int, batch: int, gpus: int) -> float | Non
     return claimed * done / processed(images, batch, 1) if done else None
 
 
-def claims(generator: np.random.Generator) -> list[Claim]:
+def claims(generator: Generator) -> list[Claim]:
     """The published ones and others."""
     published = [Claim(claim.efficiency, claim.images, claim.batch, claim.gpus) for claim in given.PUBLISHED]
     return published + [Claim(float(generator.uniform(0.5, 0.95)), *epoch[:3]) for epoch in epochs(generator)[1:]]
@@ -263,7 +259,7 @@ WRONG_FITS: dict[str, Callable[[Array, Array], Array]] = {
 }
 
 
-def noisy_times(generator: np.random.Generator, columns: Array, law: Callable[[], Any]) -> list[Array]:
+def noisy_times(generator: Generator, columns: Array, law: Callable[[], Any]) -> list[Array]:
     """Three measurements with noise; in one of them at least each wrong fit is clearly off, and no right one ever."""
 
     def draw() -> tuple[Array, Array]:
@@ -302,6 +298,17 @@ def errors_too_large(columns: Array, seconds: Array, pair: Any) -> str:
     )
 
 
+def drawn_law(names: Sequence[str], columns: Array, seconds: Array, pair: Any) -> Picture:
+    """What the law with these two numbers makes of each measured time; the worst is highlighted."""
+    from distlab import draw  # here, since it needs matplotlib
+
+    shares = dict(zip(names, (columns @ np.array(pair) / seconds).tolist(), strict=True))
+    worst = max(shares, key=lambda name: abs(shares[name] - 1))
+    said = f"Of the measured time your law gives {shares[worst]:.3g} times as much for {worst}, where it is worst."
+    shown = worst if abs(shares[worst] - 1) > 0.1 else None  # a right law misses times with noise
+    return picture(lambda: draw.bars(shares, "time by your law ÷ measured time (1 is right)", "{:.3g}", shown), said)
+
+
 class Times(NamedTuple):
     """Of a program on several numbers of ranks."""
 
@@ -320,7 +327,7 @@ def amdahl(ranks: Array, seconds: Array) -> Pair:
     return float(serial), float(parallel)
 
 
-def times(generator: np.random.Generator) -> list[Times]:
+def times(generator: Generator) -> list[Times]:
     """Exact ones from one rank on and from two on, and noisy ones."""
 
     def law() -> Pair:
@@ -368,11 +375,6 @@ AMDAHL_FORMULAS = {
 }
 
 
-def known_of_law(ranks: Array, seconds: Array) -> dict[str, Any]:
-    """What formulas may use."""
-    return {"columns": law_columns(ranks)} | dict(zip("sw", amdahl(ranks, seconds), strict=True))
-
-
 def law_in_words(serial: float, parallel: float) -> str:
     """What follows from the last measurements."""
     one = serial + parallel
@@ -387,16 +389,23 @@ AMDAHL = ByPrograms(
     times,
     said=lambda case: f"on {', '.join(map(str, case.ranks))} ranks",
     parts=(EXACT, NOISY),
-    split=lambda case, pair: {kind_of_times(law_columns(case.ranks), case.seconds): two_numbers(pair)},
+    split=lambda case, pair: {kind_of_times(law_columns(case.ranks), case.seconds): tuple(map(float, pair))},
     after={NOISY: [EXACT]},
     tolerance={EXACT: 1e-3, NOISY: 0.05},
     form=lambda case, pair: (
-        None if two_numbers(pair) else "`amdahl` gives two numbers, the serial and the parallel seconds."
+        None if are_two_numbers(pair) else "`amdahl` gives two numbers, the serial and the parallel seconds."
     ),
     otherwise=no_such_law,
     praise=lambda cases: law_in_words(*amdahl(*cases[-1])),
+    draw=lambda case, pair, every: partial(
+        drawn_law, [f"{count} ranks" for count in case.ranks], law_columns(case.ranks), case.seconds, pair
+    ),
     mistakes=[
-        *formulas(amdahl, {"": AMDAHL_FORMULAS}, known_of_law),
+        *formulas(
+            amdahl,
+            {"": AMDAHL_FORMULAS},
+            lambda *case: {"columns": law_columns(case[0])} | dict(zip("sw", amdahl(*case), strict=True)),
+        ),
         *(
             Mistake({NOISY: hint}, lambda ranks, seconds, wrong=wrong: wrong(law_columns(ranks), seconds))
             for hint, wrong in WRONG_FITS.items()
@@ -427,12 +436,12 @@ def alpha_beta(ranks: int, sizes: Array, seconds: Array) -> Pair:
     return float(latency), float(seconds_per_byte)
 
 
-def network(generator: np.random.Generator) -> Array:
+def network(generator: Generator) -> Array:
     """α from 5 to 50 microseconds, β of 0.5 to 5 GB/s."""
     return 10.0 ** np.array([generator.uniform(-5.3, -4.3), generator.uniform(-9.7, -8.7)])
 
 
-def reduced(generator: np.random.Generator) -> list[Reduced]:
+def reduced(generator: Generator) -> list[Reduced]:
     """Exact on 8, on 2, and on 6 ranks that are connected by a telephone line; noisy on 8."""
     sizes, cases = 4 * 10 ** np.arange(2, 8), []
     for ranks, slow in ((8, 1), (2, 1), (6, 1e3)):
@@ -443,10 +452,9 @@ def reduced(generator: np.random.Generator) -> list[Reduced]:
 
 def parts_of_network(case: Reduced, pair: Any) -> dict[str, Any]:
     """The two numbers for exact times, both together for noisy ones."""
-    numbers = two_numbers(pair)
     if kind_of_times(ring_columns(*case[:2]), case.seconds) == NOISY:
-        return {NOISY: numbers}
-    return dict(zip((LATENCY, PER_BYTE), numbers or (None, None), strict=True))
+        return {NOISY: tuple(map(float, pair))}
+    return dict(zip((LATENCY, PER_BYTE), pair, strict=True))
 
 
 def no_such_network(case: Reduced, said: Any) -> str:
@@ -456,12 +464,11 @@ def no_such_network(case: Reduced, said: Any) -> str:
     return "that is not right. How many messages follow one another, and of what size is each?"
 
 
-HALF = "the data goes round the ring twice: once to add, once to gather."
 UNIT = "seconds are asked for, not another unit."
 NETWORK_FORMULAS = {
     "(b, a)": "The two numbers are right, in the other order.",
     "(2 * (ranks - 1) * a, b)": "that is the time of a whole all-reduce of an empty array, which has many messages.",
-    "(2 * a, 2 * b)": HALF,
+    "(2 * a, 2 * b)": "the data goes round the ring twice: once to add, once to gather.",
     "(2 * (ranks - 1) * a / ranks, b)": "the number of steps is not the number of ranks.",
     "(1e3 * a, b)": UNIT,
     "(1e6 * a, 1e6 * b)": UNIT,
@@ -486,9 +493,12 @@ ALPHA_BETA = ByPrograms(
     weights={LATENCY: 1, PER_BYTE: 1, NOISY: 2},
     tolerance={LATENCY: 1e-3, PER_BYTE: 1e-3, NOISY: 0.05},
     form=lambda case, pair: (
-        None if two_numbers(pair) else "`alpha_beta` gives two numbers, the latency and the seconds per byte."
+        None if are_two_numbers(pair) else "`alpha_beta` gives two numbers, the latency and the seconds per byte."
     ),
     otherwise=no_such_network,
+    draw=lambda case, pair, every: partial(
+        drawn_law, [f"{size:,} bytes" for size in case.sizes], ring_columns(*case[:2]), case.seconds, pair
+    ),
     praise=lambda cases: f"The last measurements have a latency of {1e6 * alpha_beta(*cases[-1])[0]:.1f} µs.",
     mistakes=[
         *formulas(alpha_beta, {"": NETWORK_FORMULAS}, lambda *case: dict(zip("ab", alpha_beta(*case), strict=True))),
@@ -541,7 +551,7 @@ def ring(ranks: int, nbytes: float, latency: float, seconds_per_byte: float) -> 
     return 2 * (ranks - 1) * (latency + nbytes / ranks * seconds_per_byte)
 
 
-def drawn_step(generator: np.random.Generator, ranks: int, reducing_ranks: int, scale: float = 1.0) -> Measured:
+def drawn_step(generator: Generator, ranks: int, reducing_ranks: int, scale: float = 1.0) -> Measured:
     """Without noise; all parts of the step count on `ranks` ranks. With a small `scale` the latencies count too."""
     computing_ranks, sizes = np.array([1, 2, 4, 8]), 4 * 10 ** np.arange(2, 8)
     while True:
@@ -577,7 +587,7 @@ WRONG_PREDICTIONS = {
 }
 
 
-def steps(generator: np.random.Generator) -> list[Measured]:
+def steps(generator: Generator) -> list[Measured]:
     """Exact ones, with more computing and with more all-reduce; noisy ones, in one of which each wrong fit is off.
 
     Each exact one is asked for both kinds of scaling.

@@ -6,7 +6,7 @@ from lab_11 import given, judge
 from lab_11.judge import LAB
 
 from distlab import costs
-from tests.distlab.labs.known_wrong import right_answers
+from tests.distlab.labs.known_wrong import right_answers, verdict_on
 
 
 def by_counting(images, batch, gpus, seconds, seconds_on_one):
@@ -64,3 +64,8 @@ def test_the_judge_s_fits_are_those_of_the_course():
     assert judge.amdahl(ranks, seconds) == pytest.approx((law.serial_seconds, law.parallel_seconds))
     sizes, seconds = np.array([1e3, 1e5, 1e7]), np.array([3e-4, 5e-4, 2e-2])
     assert judge.alpha_beta(6, sizes, seconds) == pytest.approx(by_the_course(6, sizes, seconds))
+
+
+def test_the_picture_shows_the_time_that_the_law_misses_most():
+    picture = verdict_on(LAB, "amdahl", {"amdahl": lambda ranks, seconds: (0, seconds[0])}).picture()
+    assert "times as much for 8 ranks, where it is worst" in picture.description

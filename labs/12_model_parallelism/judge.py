@@ -17,7 +17,6 @@ from lab_12.schedules import (
     SECONDS_OF_PASS,
     STAGES,
     Seen,
-    counted,
     judge_table,
     plan,
     told,
@@ -29,6 +28,7 @@ from distlab.labs import Answer, Exercise, Lab
 from distlab.labs.answer_errors import first_sentence, sentence
 from distlab.labs.by_changes import mistakes
 from distlab.labs.by_programs import ByPrograms, Mistake, Program, changed
+from distlab.labs.number_judge import counted
 from distlab.labs.plain_data import Array, Plain
 from distlab.model_parallel import pipelines
 from distlab.simulate import DeadlockError, Rank, SimulationError, UnreceivedMessageError, World
@@ -69,7 +69,7 @@ class Layers(NamedTuple):
         return self.reduced(self.outputs) + (self.reduced(self.inputs) if name == "two_layers" else 0)
 
     def __str__(self) -> str:
-        return f"{counted(self.ranks, 'rank', 'ranks')}, {self.hidden} units"
+        return f"{counted(self.ranks, 'rank')}, {self.hidden} units"
 
 
 def drawn_layers(name: str, generator: np.random.Generator, sizes: Sequence[int]) -> Layers:
@@ -235,11 +235,6 @@ def many_times(case: Layers, seen: Any) -> str:
     return f"The bias is in the sum {case.ranks} times. How many ranks add it?"
 
 
-def mean(case: Layers, seen: Any) -> str:
-    """The hint for a sum that is divided."""
-    return f"The sum is divided by {case.ranks}. The ranks have parts of one sum, not {case.ranks} estimates of it."
-
-
 KNOWN = {each.__name__: each for each in (all_gather, ring_all_reduce, padded, of_arrival, on_rank_0)}
 """What the programs call."""
 BY_COLUMNS = """\
@@ -296,7 +291,9 @@ WRONG_ROWS = {
     "The ranks' arrays are put together, but each has a part of *every* sum. What must happen to the parts of a sum?": (
         [[("ring_all_reduce", "all_gather")]]
     ),
-    mean: [[("total + bias", "total / rank.size + bias")]],
+    lambda case, seen: (
+        f"The sum is divided by {case.ranks}. The ranks have parts of one sum, not {case.ranks} estimates of it."
+    ): [[("total + bias", "total / rank.size + bias")]],
     "There is no ReLU in this layer.": [[("total + bias", "np.maximum(total + bias, 0)")]],
     "Only rank 0 returns what is asked for. Which rank needs it?": [
         [("ring_all_reduce", "on_rank_0"), ("total + bias", "total + bias * (rank.index == 0)")]

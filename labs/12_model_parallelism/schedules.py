@@ -8,21 +8,25 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, NamedTuple
+from itertools import pairwise
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
 from distlab.labs import Answer, Verdict, not_done, right, wrong
 from distlab.labs.by_changes import mistakes
 from distlab.labs.by_programs import ByPrograms, changed, formulas
+from distlab.labs.number_judge import counted, problem_of_names
 from distlab.labs.number_judge import number as as_number
-from distlab.labs.number_judge import problem_of_names
-from distlab.labs.verdict import Picture
+from distlab.labs.verdict import Picture, picture
 from distlab.model_parallel import pipelines
 from distlab.model_parallel.pipelines import BACKWARD, FORWARD, Pass, Timing, Work
 
 Orders = Sequence[Sequence[Pass]]
 """By stage, its passes in order."""
+
+Place: TypeAlias = tuple[float, int]
+"""When and on which stage."""
 
 # Passes of a schedule, "F0" and "B0" ---------------------------------------------------------------------------------
 
@@ -92,23 +96,25 @@ def carried_out(orders: Orders, seconds: Mapping[str, float]) -> tuple[Timing, d
     return timing_of(works), waiting
 
 
-def drawn_schedule(timing: Timing, title: str, unit: str) -> Picture:
-    """The time line as a drawing."""
-    import matplotlib.pyplot as plt  # here, since it takes a second and is seldom needed
+def idle_place(timing: Timing, soon: Timing) -> Place | None:
+    """Where a pass comes later than as `soon` as in this order it can, else where a stage first waits for its next."""
+    pairs = [pair for both in zip(soon.works, timing.works, strict=True) for pair in zip(*both, strict=True)]
+    late = [(early.start, early.stage) for early, work in pairs if early.start < work.start]
+    steps = [pair for works in timing.works for pair in pairwise(works)]
+    return min(late or [(work.end, work.stage) for work, after in steps if work.end < after.start], default=None)
 
-    from distlab import draw
-    from distlab.draw.style import STYLE, svg
+
+def drawn_schedule(timing: Timing, title: str, unit: str, wrong: Place | None = None) -> Picture:
+    """The time line as a drawing, with a mark at what is wrong."""
+    from distlab import draw  # here, since it needs matplotlib
 
     rows = [
         f"stage {stage}: {' '.join(text_of(Pass(work.kind, work.micro_batch)) for work in of_stage) or 'nothing'}"
         for stage, of_stage in enumerate(timing.works)
     ]
     description = f"Time line of {len(rows)} stages, {timing.seconds:g} {unit}. {'; '.join(rows)}."
-    with plt.rc_context(STYLE):  # a lab's notebook need not ask for the course's style
-        figure = draw.pipeline_schedules({title: timing}, unit)
-        made = Picture(svg(figure, description), description)
-    plt.close(figure)  # or a notebook shows it once more
-    return made
+    description += f" Wrong: stage {wrong[1]} at {wrong[0]:g}." if wrong else ""
+    return picture(lambda: draw.pipeline_schedules({title: timing}, unit), description, wrong)
 
 
 # The table -----------------------------------------------------------------------------------------------------------
@@ -148,22 +154,24 @@ def judge_table(answer: Answer, generator: np.random.Generator) -> Verdict:
             for stage, row in enumerate(rows)
         ]
     )
-    picture = partial(drawn_schedule, timing, "your table", "slots")
-    if hint := hint_of_slots(rows):
-        return wrong(hint, picture=picture)
+    drawn = partial(drawn_schedule, timing, "your table", "slots")
+    if found := hint_of_slots(rows):
+        return wrong(found[0], picture=partial(drawn, found[1]))
     if (slots := round(timing.seconds)) > FEWEST:
         too_many = f"The table can be carried out, but it takes {slots} slots, and {FEWEST} are enough."
-        return wrong(f"{too_many} {hint_of_length(orders, slots)}", 0.5, picture)
+        soon = carried_out(orders, {FORWARD: 1.0, BACKWARD: 1.0})[0]
+        hint = hint_of_length(orders, slots, soon.seconds)
+        return wrong(f"{too_many} {hint}", 0.5, partial(drawn, idle_place(timing, soon)))
     most = [round(timing.activations_held(stage)) for stage in range(STAGES)]
     return right(
         f"{slots} slots, bubble {timing.bubble_fraction:.0%}. The stages hold at most {most[0]}, {most[1]} and "
         f"{most[2]} micro-batches at once.",
-        picture,
+        drawn,
     )
 
 
-def hint_of_slots(rows: Sequence[Sequence[Pass | None]]) -> str | None:
-    """The first pass that is before what it needs."""
+def hint_of_slots(rows: Sequence[Sequence[Pass | None]]) -> tuple[str, Place] | None:
+    """What is said of the first pass that is before what it needs, and where it is."""
     for each in (Pass(kind, number) for kind in (FORWARD, BACKWARD) for number in range(MICRO_BATCHES)):
         for stage, row in enumerate(rows):
             before, slot, name = source_of(each, stage), row.index(each), text_of(each)
@@ -173,19 +181,19 @@ def hint_of_slots(rows: Sequence[Sequence[Pass | None]]) -> str | None:
                 return (
                     f"Stage {stage} and stage {before} do {name} in the same slot, {slot}. Stage {stage} needs what "
                     f"stage {before} has at the end of it."
-                )
+                ), (slot, stage)
             question = (
                 "Through which stage does a micro-batch go first?"
                 if each.kind == FORWARD
                 else "Where is the loss computed, and which way do gradients go from there?"
             )
-            return f"Stage {stage} does {name} in slot {slot}, stage {before} only in slot {needed}. {question}"
+            said = f"Stage {stage} does {name} in slot {slot}, stage {before} only in slot {needed}. {question}"
+            return said, (slot, stage)
     return None
 
 
-def hint_of_length(orders: Orders, slots: int) -> str:
-    """Why a table is too long."""
-    shorter = carried_out(orders, {FORWARD: 1.0, BACKWARD: 1.0})[0].seconds
+def hint_of_length(orders: Orders, slots: int, shorter: float) -> str:
+    """Why a table is too long; `shorter` is what its order of passes can take."""
     if shorter < slots:
         return (
             f"The same order of passes needs {shorter:g}: some pass could be further to the left, since all that it "
@@ -224,18 +232,13 @@ class Schedule(NamedTuple):
     """The orders of all stages and their time line; `problem` if they cannot be carried out."""
 
     orders: Orders = ()
-    timing: Timing | None = None
+    timing: Timing = timing_of([])
     problem: str = ""
-
-
-def counted(count: int, name: str, plural: str) -> str:
-    """Such as "1 stage"."""
-    return f"{count} {name if count == 1 else plural}"
 
 
 def stages_in_words(case: tuple[int, int]) -> str:
     """Such as "4 stages, 8 micro-batches"."""
-    return f"{counted(case[0], 'stage', 'stages')}, {counted(case[1], 'micro-batch', 'micro-batches')}"
+    return f"{counted(case[0], 'stage')}, {counted(case[1], 'micro-batch')}"
 
 
 def observe_order(answer: Answer, case: tuple[int, int]) -> Schedule:
@@ -264,19 +267,30 @@ def observe_order(answer: Answer, case: tuple[int, int]) -> Schedule:
 def split_order(case: tuple[int, int], schedule: Schedule) -> Mapping[str, Seen]:
     """Whether the orders can be carried out; how much too long they take; what stages hold too much."""
     runs = ON_FOUR if case == (4, 8) else ON_ANY
-    if schedule.problem or schedule.timing is None:
+    if schedule.problem:
         return {runs: Seen(schedule.problem, schedule.problem)}
     timing, fewest = schedule.timing, float(pipelines.seconds(*case, *SECONDS_OF_PASS))
     most = [round(timing.activations_held(stage)) for stage in range(case[0])]
     allowed = [round(pipelines.activations_held("1f1b", *case, stage)) for stage in range(case[0])]
     too_much = [max(0, held - may) for held, may in zip(most, allowed, strict=True)]
     stage = int(np.argmax(np.array(too_much) > 0))
-    held = counted(most[stage], "micro-batch", "micro-batches")
+    held = counted(most[stage], "micro-batch")
     return {
         runs: Seen(""),
         TIME: Seen(timing.seconds - fewest, f"the orders take {timing.seconds:g} seconds, and {fewest:g} are enough."),
         MEMORY: Seen(too_much, f"stage {stage} holds {held} at a time; it needs to hold only {allowed[stage]}."),
     }
+
+
+def wrong_place(case: tuple[int, int], seen: Schedule) -> Place | None:
+    """Where a stage waits for ever, holds a micro-batch too many, or waits in vain."""
+    for stage, (works, order) in enumerate(zip(seen.timing.works, seen.orders, strict=True)):
+        held = np.cumsum([1 if work.kind == FORWARD else -1 for work in works])
+        too_many = [work.start for work, count in zip(works, held, strict=True) if count > case[0] - stage]
+        if too_many or len(works) < len(order):
+            return (too_many or [seen.timing.seconds])[0], stage
+    is_long = seen.timing.seconds > pipelines.seconds(*case, *SECONDS_OF_PASS)
+    return idle_place(seen.timing, seen.timing) if is_long else None
 
 
 def told(question: str) -> Callable[[Any, Seen], str]:
@@ -317,7 +331,6 @@ OTHERS_AHEAD = {
         [(AHEAD, "max(3 - stage, 0)")]
     ],
 }
-WAITS_THERE = "Which stage waits in the middle of its work? Who could have sent it something earlier?"
 GRADIENT_WAITS = "It does forward passes although a gradient is waiting for it. When can it first go backward?"
 ORDER = ByPrograms(
     one_forward_one_backward,
@@ -330,12 +343,17 @@ ORDER = ByPrograms(
     split=split_order,
     after={ON_ANY: [ON_FOUR], TIME: [ON_FOUR, ON_ANY], MEMORY: [ON_FOUR, ON_ANY]},
     observe=observe_order,
-    draw=lambda case, seen: (
-        partial(drawn_schedule, seen.timing, f"your schedule, {stages_in_words(case)}", "seconds")
-        if seen.timing is not None and seen.timing.seconds
+    draw=lambda case, seen, every: (
+        partial(
+            drawn_schedule, seen.timing, f"your schedule, {stages_in_words(case)}", "seconds", wrong_place(case, seen)
+        )
+        if seen.timing.seconds
         else None
     ),
-    otherwise={TIME: told(WAITS_THERE), MEMORY: told(GRADIENT_WAITS)}
+    otherwise={
+        TIME: told("Which stage waits in the middle of its work? Who could have sent it something earlier?"),
+        MEMORY: told(GRADIENT_WAITS),
+    }
     | dict.fromkeys((ON_FOUR, ON_ANY), lambda case, seen: seen.text),
     praise=lambda cases: "For 4 stages, 8 micro-batches: 33 seconds as under GPipe, and stage 0 holds 4, not 8.",
     mistakes=mistakes(ORDER_TEXT, OTHERS_AHEAD, (TIME, MEMORY)),

@@ -118,3 +118,10 @@ def test_the_gradient_is_the_slope_of_the_loss():
         return np.sum(outputs * own[-1])
 
     assert_are_slopes([gradient], loss, own[:1])
+
+
+def test_the_picture_marks_where_a_schedule_is_wrong():
+    late = {TABLE: GPIPE.replace("..  B3", "..  ..  B3")}
+    full = {ORDER: lambda stage, stages, count: [f"{kind}{number}" for kind in "FB" for number in range(count)]}
+    assert verdict_on(LAB, TABLE, late).picture().description.endswith("Wrong: stage 1 at 7.")
+    assert verdict_on(LAB, ORDER, full).picture().description.endswith("Wrong: stage 0 at 4.")

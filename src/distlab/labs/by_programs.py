@@ -32,6 +32,8 @@ from distlab.simulate import SimulationError
 Case: TypeAlias = Any
 """The arguments of one call, a tuple; with names if it is a NamedTuple."""
 Program: TypeAlias = Callable[..., Any]
+ByName: TypeAlias = Mapping[str, Any]
+"""What is given or seen, by the part of the exercise or the name of the number."""
 Text: TypeAlias = str | Callable[[Any, Any], str]
 """A hint, or a function of the case and of what the answer gives in it."""
 Hint: TypeAlias = Text | Mapping[str, Text]
@@ -58,7 +60,7 @@ class Follows(NamedTuple):
 
     part: str
     source: str
-    formula: Callable[[Any, Mapping[str, Any]], Any]
+    formula: Callable[[Any, ByName], Any]
 
 
 class OfPart(tuple[Any, ...]):
@@ -72,7 +74,7 @@ class OfPart(tuple[Any, ...]):
         case.part = part
         return case
 
-    def split(self, value: Any) -> Mapping[str, Any]:
+    def split(self, value: Any) -> ByName:
         """The value for this part; `split=OfPart.split` does so for all cases."""
         return {self.part: value}
 
@@ -91,7 +93,7 @@ class Failure(NamedTuple):
 def formulas(
     right_program: Program,
     tables: Mapping[str, Mapping[str, Hint]],
-    more: Callable[..., Mapping[str, Any]] = lambda *case: {},
+    more: Callable[..., ByName] = lambda *case: {},
 ) -> list[Mistake]:
     """Mistakes in what a program gives: formulas with their hints, by the name of the number, "" for the whole value.
 
@@ -167,6 +169,7 @@ class ByPrograms:
     observe: how a program runs in a case, the answer's or one of the lab, and what is seen of it; it asks an Answer.
         Without it the function is called, and its value is seen.
     draw: what was seen of the first wrong case, or of the first one, as a picture; None where there is nothing to draw.
+        It also gets all cases with what was seen of them.
     below: what is said of the first wrong case below the verdict.
     """
 
@@ -176,7 +179,7 @@ class ByPrograms:
     otherwise: Hint
     said: Callable[[Case], str]
     parts: Sequence[str] = ("",)
-    split: Callable[[Case, Any], Mapping[str, Any]] | None = None
+    split: Callable[[Case, Any], ByName] | None = None
     together: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     after: Mapping[str, Sequence[str] | Callable[[Case], str]] = field(default_factory=dict)
     form: Callable[[Case, Any], str | None] = lambda case, value: None
@@ -185,7 +188,7 @@ class ByPrograms:
     weights: Mapping[str, float] | None = None
     praise: Callable[[Sequence[Case]], str] = lambda cases: ""
     observe: Callable[[Answer, Case], Any] | None = None
-    draw: Callable[[Case, Any], Callable[[], Picture] | None] = lambda case, seen: None
+    draw: Callable[..., Callable[[], Picture] | None] = lambda case, seen, every: None
     variable: str = ""
     below: Callable[[Case], str] = lambda case: ""
 
@@ -217,7 +220,7 @@ class ByPrograms:
         """Whether the function gives a dictionary of the parts."""
         return self.split is None and tuple(self.parts) != ("",)
 
-    def by_part(self, case: Case, value: Any) -> Mapping[str, Any]:
+    def by_part(self, case: Case, value: Any) -> ByName:
         """What a value says about each part of the exercise."""
         if isinstance(value, Failure):
             return dict.fromkeys(self.outcome(self.right, case), value)
@@ -225,7 +228,7 @@ class ByPrograms:
             return self.split(case, value)
         return {name: value[name] for name in self.parts} if self.is_by_name else {"": value}
 
-    def outcome(self, program: Program, case: Case) -> Mapping[str, Any]:
+    def outcome(self, program: Program, case: Case) -> ByName:
         """What a program of the lab gives, by part; it may fail as an answer may."""
         try:
             seen = program(*case) if self.observe is None else self.observe(OwnAnswer({self.name: program}), case)
@@ -261,7 +264,7 @@ class _Asked:
     values: Sequence[Any]
 
     @cached_property
-    def given(self) -> list[Mapping[str, Any]]:
+    def given(self) -> list[ByName]:
         """What the answer gives, by part, case by case; raises an error by which all numbers of a case are missing."""
         given = []
         for place, value in enumerate(self.values):
@@ -281,7 +284,7 @@ class _Asked:
         )
 
     @cached_property
-    def expected(self) -> list[Mapping[str, Any]]:
+    def expected(self) -> list[ByName]:
         """What is right."""
         return [self.judge.outcome(self.judge.right, case) for case in self.cases]
 
@@ -291,7 +294,7 @@ class _Asked:
         return any(value is None for expected in self.expected for value in expected.values())
 
     @cached_property
-    def mistaken(self) -> Callable[[int, int], Mapping[str, Any]]:
+    def mistaken(self) -> Callable[[int, int], ByName]:
         """What a mistake gives in a case, both by their places."""
         judge = self.judge
         return cache(lambda which, place: judge.outcome(judge.mistakes[which].program, self.cases[place]))
@@ -319,7 +322,8 @@ class _Asked:
         """Of the first case in which something is wrong; of the first case if nothing is."""
         seen = [place for place, value in enumerate(self.values) if not isinstance(value, Failure)]
         place = min(seen, key=lambda place: place not in self.wrong_parts, default=None)
-        return None if place is None else self.judge.draw(self.cases[place], self.values[place])
+        every = [(self.cases[place], self.values[place]) for place in seen]
+        return None if place is None else self.judge.draw(self.cases[place], self.values[place], every)
 
     @cached_property
     def wrong_parts(self) -> dict[int, list[str]]:
@@ -403,7 +407,7 @@ class _Asked:
     def _is_right(self, part: str, place: int) -> bool:
         return is_same(self.given[place][part], self.expected[place][part], self._tolerance(part))
 
-    def _is_as(self, gives: Mapping[str, Any], part: str, place: int) -> bool:
+    def _is_as(self, gives: ByName, part: str, place: int) -> bool:
         """Whether the answer gives what a mistake `gives`, in one part of one case."""
         return is_same(self.given[place][part], gives.get(part), min(self._tolerance(part), _NEAR_A_MISTAKE))
 
@@ -426,7 +430,7 @@ def _failure(error: Exception) -> Failure:
     return Failure(getattr(error, "kind", type(error).__name__), error)
 
 
-def _follows(given: Mapping[str, Any], case: Case, part: str, formula: Program) -> bool:
+def _follows(given: ByName, case: Case, part: str, formula: Program) -> bool:
     try:
         return is_same(given[part], formula(case, given))
     except (TypeError, ValueError, LookupError, ZeroDivisionError):  # where there are no such numbers

@@ -22,13 +22,11 @@ def number(value: Plain) -> float | None:
     return float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else None
 
 
-def two_numbers(pair: Plain) -> tuple[float, float] | None:
-    """A tuple, list or array of two finite numbers; None for all else."""
+def are_two_numbers(pair: Plain) -> bool:
+    """Whether it is a tuple, list or array of two finite numbers."""
     items = pair.tolist() if isinstance(pair, np.ndarray) else pair
-    if not isinstance(items, (tuple, list)) or len(items) != 2:
-        return None
-    numbers = [value for value in map(number, items) if value is not None and math.isfinite(value)]
-    return (numbers[0], numbers[1]) if len(numbers) == 2 else None
+    numbers = [number(item) for item in items] if isinstance(items, (tuple, list)) else []
+    return len(numbers) == 2 and all(value is not None and math.isfinite(value) for value in numbers)
 
 
 def is_near(value: float | None, expected: float | None, tolerance: float = TOLERANCE) -> bool:
@@ -69,22 +67,15 @@ def described(answer: Plain) -> str:
         return "one number"
     if isinstance(answer, np.ndarray):
         return f"an array of shape {answer.shape}"
-    if isinstance(answer, (list, tuple)):
-        return _described_list(list(answer), type(answer).__name__)
-    if answer is None:
-        return "None"
-    return f"a {'text' if isinstance(answer, str) else type(answer).__name__}"
-
-
-def _described_list(items: list[Plain], kind: str) -> str:
-    if not items:
-        return f"an empty {kind}"
-    for place, item in enumerate(items):
+    kind = type(answer).__name__
+    if not isinstance(answer, (list, tuple)):
+        return {"NoneType": "None", "str": "a text"}.get(kind, f"a {kind}")
+    for place, item in enumerate(answer):
         if number(item) is None:
-            return f"a {kind} of {counted(len(items), 'item')}, of which item {place} is {described(item)}"
-    return f"a {kind} of {counted(len(items), 'number')}"
+            return f"a {kind} of {counted(len(answer), 'item')}, of which item {place} is {described(item)}"
+    return f"a {kind} of {counted(len(answer), 'number')}" if answer else f"an empty {kind}"
 
 
 def counted(number: int, noun: str) -> str:
-    """Such as "1 node" or "4 nodes"."""
-    return f"{number} {noun}{'' if number == 1 else 's'}"
+    """Such as "1 node", "4 nodes" or "2 batches"."""
+    return f"{number} {noun}{'' if number == 1 else 'es' if noun.endswith('ch') else 's'}"

@@ -24,6 +24,22 @@ class Picture(NamedTuple):
     description: str
 
 
+def picture(draw: Callable[[], Any], description: str, wrong: tuple[float, float] | None = None) -> Picture:
+    """The figure that `draw` gives, in the course's style, with an exclamation mark at what is `wrong` in its axes."""
+    import matplotlib.pyplot as plt  # here, since it takes a second and is seldom needed
+
+    from distlab.draw.style import INK, STYLE, svg
+
+    with plt.rc_context(STYLE):  # a lab's notebook need not ask for it
+        figure = draw()
+        if wrong:
+            box = {"boxstyle": "circle", "facecolor": INK}
+            figure.axes[0].annotate("!", wrong, (0, 9), textcoords="offset points", color="white", bbox=box)
+        made = Picture(svg(figure, description), description)
+    plt.close(figure)  # or a notebook shows it once more
+    return made
+
+
 @dataclass(frozen=True)
 class Verdict:
     """RIGHT, WRONG or NOT_DONE; a text for the student; the share of the points, 0 to 1; how to draw what happened.
