@@ -304,7 +304,7 @@ def drawn_law(names: Sequence[str], columns: Array, seconds: Array, pair: Any) -
 
     shares = dict(zip(names, (columns @ np.array(pair) / seconds).tolist(), strict=True))
     worst = max(shares, key=lambda name: abs(shares[name] - 1))
-    said = f"Of the measured time your law gives {shares[worst]:.3g} times as much for {worst}, where it is worst."
+    said = f"Time by your law ÷ measured time; farthest from 1 for {worst}: {shares[worst]:.3g}."
     shown = worst if abs(shares[worst] - 1) > 0.1 else None  # a right law misses times with noise
     return picture(lambda: draw.bars(shares, "time by your law ÷ measured time (1 is right)", "{:.3g}", shown), said)
 

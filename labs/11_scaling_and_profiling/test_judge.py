@@ -68,4 +68,4 @@ def test_the_judge_s_fits_are_those_of_the_course():
 
 def test_the_picture_shows_the_time_that_the_law_misses_most():
     picture = verdict_on(LAB, "amdahl", {"amdahl": lambda ranks, seconds: (0, seconds[0])}).picture()
-    assert "times as much for 8 ranks, where it is worst" in picture.description
+    assert "farthest from 1 for 8 ranks" in picture.description
