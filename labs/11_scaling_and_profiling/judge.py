@@ -398,7 +398,11 @@ AMDAHL = ByPrograms(
     otherwise=no_such_law,
     praise=lambda cases: law_in_words(*amdahl(*cases[-1])),
     draw=lambda case, pair, every: partial(
-        drawn_law, [f"{count} rank{'s' if count > 1 else ''}" for count in case.ranks], law_columns(case.ranks), case.seconds, pair
+        drawn_law,
+        [f"{count} rank{'s' if count > 1 else ''}" for count in case.ranks],
+        law_columns(case.ranks),
+        case.seconds,
+        pair,
     ),
     mistakes=[
         *formulas(
