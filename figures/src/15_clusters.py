@@ -23,7 +23,7 @@ def cluster(folder: Path) -> None:
     label(axes, (0.97, 2.86), "you: edit, submit, look", fontsize=8)
     label(axes, (0.97, 2.4), "sbatch  srun\nsqueue  scancel", fontsize=8, family="monospace", linespacing=1.5)
     box(axes, (0.25, 0.6), 1.45, 1.35)
-    label(axes, (0.97, 1.76), "scheduler's queue", fontsize=8)
+    label(axes, (0.97, 1.76), "queue, seen from here", fontsize=8)
     for place, text in enumerate(WAITING):
         box(axes, (0.35, 1.24 - 0.5 * place), 1.25, 0.36, text, fontsize=8)
     lefts, width = row(NODES, 2.6, 7.05, 0.25)

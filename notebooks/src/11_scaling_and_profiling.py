@@ -290,8 +290,9 @@ for kind, divided in (("weak", 1), ("strong", sizes)):
 # not all computing is divided: each rank updates all weights. More ranks than cores share them: the machine is
 # **oversubscribed**, with an efficiency of at most cores / ranks.
 #
-# Why not 100 % on two ranks? We also let both ranks do the step *apart*, without the all-reduce. If they are slower
-# than one rank alone, they compete for memory, cache or clock rate.
+# Why not 100 % on two ranks? We measure again, now in turns, also with the course's CNN: one rank alone, both *apart*
+# (without the all-reduce), both together. Two ranks apart that are slower than one compete for memory, cache or clock
+# rate.
 
 # %% tags=["varies"]
 print("ms / step  one rank  apart  together  efficiency  all-reduce alone  exposed  gradient")
@@ -363,10 +364,10 @@ for where, ranks, gradients, activations in ways:
 #
 # | scheme | hides its communication, of $b$ bytes per number, if | because |
 # |---|---|---|
-# | data parallel | tokens per GPU and *step* $> bC / 2W$ | a larger batch has more computing |
+# | data parallel | tokens per GPU and *backward pass* $> bC / 2W$ | sent once per step, beside the last backward pass |
 # | ZeRO-3, FSDP | tokens per GPU and *micro-batch* $> bC / 2W$ | weights travel for each micro-batch |
-# | tensor, $t$ GPUs | $t - 1 < 6hW / bC$, and the sum is cut up | the batch cancels; each layer waits for its sum |
-# | pipeline, $p$ stages | micro-batches $\ge 9(p-1)$ | hardly any bytes, but a bubble: here 10 % |
+# | tensor, $t$ GPUs | $t - 1 < 6hW / bC$, and it is sent in pieces | the batch cancels; each layer waits for its sum |
+# | pipeline, $p$ stages | nearly always | hardly any bytes; for a bubble of 10 % micro-batches $\ge 9(p-1)$ |
 #
 # $C$ is a peak; at half of it a device hides twice as much.
 

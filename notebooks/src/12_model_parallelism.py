@@ -62,7 +62,7 @@ quiet = {"echo": False, "start_seconds": 300}
 # |---|---|---|
 # | data (chapters 03 to 11) | the whole model, a part of the batch | gradients |
 # | **inside a layer** (tensor) | a part of every layer, the whole batch | activations, all-reduced |
-# | **by layers** (pipeline) | some layers | activations, to neighbours |
+# | **by layers** (pipeline) | some layers | activations and their gradients, to neighbours |
 # | **by parts of the input** (spatial) | the whole model, a part of each image | borders, and gradients |
 # | **states** (ZeRO, FSDP) | a share of everything, a part of the batch | gradients and parameters |
 
@@ -203,7 +203,7 @@ print(f"{'split':16}{'data × model':>14}   first and second weights on one devi
 for run in split["runs"]:
     shapes = ", ".join(f"{high} × {wide}" for high, wide in run["shapes"]["weights"])
     print(f"{run['split']:16}{run['data']:>10} × {run['model']}   {shapes}")
-print(f"sent between the layers, each way: 0 by column, row; {64 * 80:,} by column, column")
+print(f"by formula, sent between the layers, each way: {64 * 80:,} by column, column; else 0")
 differences = [run["difference"] for run in split["runs"]]
 checks.assert_equal(differences, [0.0] * len(differences), "weights")
 
@@ -543,8 +543,8 @@ for model in models:
 # %% [markdown] tags=["slide-predict"]
 # Then the time. Narayanan et al. trained GPT-175B in two ways, always with 1,536 sequences per step: with tensor 8 ×
 # pipeline 12, and with ZeRO 3 alone. The column "formula" is `costs.predict_split`, which adds up the parts of a step.
-# (TFLOP/s include the recomputed pass. One number was fitted, to *other* runs of the paper, its table 1: the share of
-# its peak that an A100 reaches.)
+# (TFLOP/s include the recomputed pass. Two shares were fitted to *other* runs: that of its peak which an A100 reaches,
+# to the paper's table 1, and that of the links, to chapter 11's table.)
 #
 # **Predict.** What does twice the number of GPUs do to the time of a step with ZeRO 3?
 
@@ -573,7 +573,7 @@ print(f"its links need {traffic * cluster.between.seconds_per_byte:.1f} s for th
 # time with ZeRO 3.
 #
 # Now the formula chooses: 512 GPUs, 1,024 sequences per step, splits by powers of two. ZeRO 2 is tried only without a
-# pipeline: with one, each micro-batch would need a reduce-scatter.
+# pipeline: it needs a reduce-scatter for every micro-batch, and a pipeline has many.
 
 
 # %%
@@ -603,8 +603,8 @@ for model in models:
 # %% [markdown] tags=["slide-points"]
 # Small models need data parallelism alone, with ZeRO 1 when memory runs short. For larger ones:
 #
-# 1. **ZeRO 1**, or ZeRO 2 where a replica has few micro-batches (39 billion: 1,024 sequences for 256 replicas): less
-#    memory for the same bytes sent.
+# 1. **ZeRO 1**, or ZeRO 2 where a replica has one micro-batch (39 billion: of four sequences): less memory for the same
+#    bytes sent.
 # 2. **Tensor**, within a server: every layer waits for its all-reduces, so they need the fast links there, NVLink.
 # 3. **Pipeline**, between servers: little traffic, but a bubble; it needs many micro-batches, so large batches.
 # 4. **Data** with all devices that are left.

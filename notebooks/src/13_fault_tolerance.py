@@ -93,8 +93,9 @@ checks.assert_equal_weights(minimal.train(folder / "stopped"), undisturbed)
 # Steps 36 to 38 are repeated; the weights are the same. (On a GPU, bit for bit only with
 # `tf.config.experimental.enable_op_determinism()`.)
 #
-# **Keras's callback for this**, `tf.keras.callbacks.BackupAndRestore`, keeps *one* backup, restores it unchecked, and
-# does not skip data: `fit` counts from the restored step, but begins with the first batch that the data set yields.
+# **Keras's callback for this**, `tf.keras.callbacks.BackupAndRestore`, keeps *one* backup (Keras 3 two, with
+# `double_checkpoint=True`), restores it unchecked, and does not skip data: `fit` counts from the restored step, but
+# begins with the first batch that the data set yields.
 
 # %% [markdown] tags=["slide-formula", "slide-predict"]
 # ## 2. How often to save
@@ -330,9 +331,9 @@ names = [f"rank {rank}" for rank in range(ranks)]
 draw.show(draw.busy(steps, names, "milliseconds of a step (medians)"), description)
 
 # %% [markdown] tags=["slide-takeaway"]
-# Every step takes as long as that of the slowest rank. The factor is a little below 4: the slow rank has 21 of the 64
-# images, but the even step waits for 22. **The straggler is the rank that waits least.** (On a GPU take both times from
-# a profile: there calls return before the work is done.)
+# Every step takes as long as that of the slowest rank. With three ranks the factor is a little below 4: the slow one
+# has 21 of the 64 images, but the even step waits for 22. **The straggler is the rank that waits least.** (On a GPU
+# take both times from a profile: there calls return before the work is done.)
 #
 # The gradients are *summed* and divided by the global batch size, so each image counts once, whatever the shares. But
 # without the slow rank a step takes only a little longer: often it is better to remove the machine.
@@ -584,7 +585,8 @@ programs.show(PROGRAMS / "train.py", "on_train_batch_end")
 # exit $status
 # ```
 #
-# Here `run_until_done` replaces the queue. Worker 1 alone receives SIGUSR1.
+# (`--kill-on-bad-exit=0 --wait=60`: the first worker that ends does not take the others with it.) Worker 1 alone
+# receives SIGUSR1.
 #
 # **Predict.** The signal comes between two saves, when step 8 is done (step 3 with `epochs=1`). At which step do the
 # workers save, and how many steps are lost?
@@ -604,7 +606,7 @@ compare("notice", finished)
 # #SBATCH --array=1-10%1 --time=04:00:00 --signal=USR1@120
 # ```
 #
-# **TensorFlow** has `tf.distribute.experimental.PreemptionCheckpointHandler`, and for Google Cloud
+# **TensorFlow** has `tf.distribute.experimental.PreemptionCheckpointHandler`, and Keras 2 on Google Cloud
 # `BackupAndRestore(save_before_preemption=True)`.
 
 # %% [markdown]

@@ -223,7 +223,7 @@ programs.show(PROGRAMS / "train_ddp.py", "save", "load")
 # in older code the class `FullyShardedDataParallel`) divides every weight among the ranks, and with it gradients and
 # momentum. Each call of `fully_shard` makes a **unit**: its weights are gathered together just before it computes
 # (*all-gather*) and dropped afterwards (the outermost unit keeps them until its backward pass); its gradients are
-# summed and divided (*reduce-scatter*). These are the two halves of a ring all-reduce ([notebook
+# averaged, and each rank keeps its part (*reduce-scatter*). These are the two halves of a ring all-reduce ([notebook
 # 06](06_collectives_and_ring_all_reduce.ipynb)), with the optimizer's step in between; the backward pass gathers the
 # others once more.
 #
@@ -369,8 +369,8 @@ draw.show(figure, f"Bars of what rank 0 keeps, in multiples of the weights: {siz
 
 # %% [markdown] tags=["slide-takeaway"]
 # ZeRO 3, `fully_shard` and the divided weights of JAX keep 1/N of both. ZeRO 1 and 2 divide the momentum only. The bars
-# leave out the gradients, which only ZeRO 2 and 3 divide. ZeRO 3 (Rajbhandari et al., 2020) and `fully_shard` (Zhao et
-# al., 2023) are the same idea in two libraries.
+# leave out the gradients, which ZeRO 1 keeps whole and ZeRO 2 divides. ZeRO 3 (Rajbhandari et al., 2020) and
+# `fully_shard` (Zhao et al., 2023) are the same idea in two libraries.
 
 # %% [markdown] tags=["slide-table"]
 # ## 9. Side by side

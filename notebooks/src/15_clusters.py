@@ -486,8 +486,8 @@ print(f"3 nodes by the ring's formula: {predicted:.0f} ms, measured {measured:.0
 # %% [markdown]
 # The exchange takes many times as long as the computing, so the efficiency is nearly computing over exchange. The last
 # line adds the ring's formula ([chapter 06](06_collectives_and_ring_all_reduce.ipynb)) to one node's step. The formula
-# is usually too fast: Horovod's ranks first agree on which tensors are ready, in messages of 4 ms each, and at most 95
-# % of an Ethernet frame is data. What helps on such a link?
+# is usually too fast, mainly because Horovod's ranks first agree on which tensors are ready, in messages of 4 ms each;
+# also, at most 95 % of an Ethernet frame is data. What helps on such a link?
 #
 # | lever | price |
 # |---|---|

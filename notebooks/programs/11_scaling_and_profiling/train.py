@@ -93,7 +93,7 @@ def main() -> None:
     take_device()
     tf.keras.utils.set_random_seed(11)
     fed = batches(options)
-    steps = options.images // hvd.size() // options.batch  # as many on every rank, so the rest is dropped
+    steps = options.images // hvd.size() // options.batch  # as many on every rank; what is left begins the next epoch
 
     model, throughput = models.cnn(), Throughput()
     optimizer = hvd_keras.DistributedOptimizer(tf.keras.optimizers.SGD(0.01 * hvd.size()))

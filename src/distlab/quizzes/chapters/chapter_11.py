@@ -11,8 +11,9 @@ def images_processed(
     steps = global_batches.steps_per_epoch(images, batch * gpus)
     item.enter(f"""A program takes `images // (batch * size)` steps per epoch. There are {images:,} images and {gpus}
         GPUs, and each GPU has batches of {batch:,}, all of them full. How many images does an epoch process?""")
-    item.right(steps * batch * gpus, "images").why(f"{steps} steps of {batch * gpus:,} images; the rest is dropped.")
-    item.wrong(images, "The data set's size").why("The last images do not fill a global batch and are dropped.")
+    why = f"{steps} steps of {batch * gpus:,} images; the rest is no part of this epoch."
+    item.right(steps * batch * gpus, "images").why(why)
+    item.wrong(images, "The data set's size").why("The last images fill no global batch: no step of this epoch.")
     item.wrong(steps * batch, "One GPU's images").why(f"Each of the {gpus} GPUs has a batch of its own.")
     item.wrong((steps + 1) * batch * gpus, "Rounded up").why("`//` rounds down.")
 
