@@ -22,7 +22,7 @@
 # - What does this machine have: devices, cores, interconnect?
 # - How can one processor act as several devices?
 #
-# **Hardware.** Linux, or a Mac with Apple silicon. Two cores are enough; GPUs are used if present.
+# **Hardware.** Linux, or a Mac with Apple silicon. Two cores are enough; later chapters use GPUs if present.
 
 # %% tags=["parameters"]
 dataset = "digits"  # or mnist, fashion_mnist; described below: the program takes the digits
@@ -86,10 +86,10 @@ print(f"largest difference of the weights: {np.abs(parallel - serial).max():.0e}
 # Only the order of the additions differs, so a weight may differ in its last bits. The course tolerates a difference of
 # 0.00001; a real mistake is much larger.
 #
-# Two things are simpler here than later. The weights lie once, on the first device, where the gradients are added. And
-# the devices work one after the other, so nothing gets faster. TensorFlow's **strategies**, from [chapter
-# 03](03_mirrored_strategy.ipynb) on, give each device a copy of the weights, start all devices together and all-reduce;
-# the arithmetic is the same.
+# Two things are simpler here than later. The weights lie once, in one place, where the gradients are added. And the
+# devices work one after the other, so nothing gets faster. TensorFlow's **strategies**, from [chapter
+# 03](03_mirrored_strategy.ipynb) on, give each device a copy of the weights (a **replica**), start all devices together
+# and all-reduce; the arithmetic is the same.
 
 # %% [markdown] tags=["slide-predict"]
 # Now a common mistake: each of two workers divides by the 32 images of its own part instead of the 64 of the batch, and
@@ -98,7 +98,7 @@ print(f"largest difference of the weights: {np.abs(parallel - serial).max():.0e}
 # **Predict.** Will the accuracy show the mistake? Will the weights?
 
 # %% tags=["slide-output"]
-wrong = train(several, divide_by=64 // workers)  # each divides by its own part
+wrong = train(several, divide_by=64 // workers)  # as if each divided by its own part
 
 
 def accuracy(weights):

@@ -108,7 +108,7 @@ for optimizer, count in BYTES_PER_PARAMETER.items():
 
 # %%
 PARAMETERS = {
-    "MLP (lecture)": 784 * 128 + 128 + 128 * 10 + 10,
+    "MLP (lecture)": 784 * 128 + 128 + 128 * 10 + 10,  # multi-layer perceptron
     "ResNet-50": 25.6e6,
     "BERT-large": 340e6,
     "GPT-2": 1.5e9,
@@ -224,7 +224,7 @@ def duration(seconds: float) -> str:
     units = {"years": 365.25 * 86_400, "days": 86_400, "hours": 3600, "minutes": 60}
     for unit, size in units.items():
         if seconds >= size:
-            return f"{float(f'{seconds / size:.2g}'):,g} {unit}"
+            return f"{float(f'{seconds / size:.2g}'):,.10g} {unit}"
     return f"{seconds:.2g} seconds"
 
 
@@ -323,7 +323,7 @@ batch = data.load(dataset).train.images[:64].reshape(64, 784)
 W1, W2 = rng.standard_normal((784, 10)) / 28, rng.standard_normal((10, 10))
 whole = np.maximum(batch @ W1, 0) @ W2
 
-# By layers: device 0 holds W1, device 1 holds W2; the activations cross.
+# By layers: device 0 holds W1, device 1 holds W2; only the place changes.
 activations = np.maximum(batch @ W1, 0)
 by_layers = activations @ W2
 # Inside the layer: each device holds some of the ten units; partial outputs are all-reduced.
@@ -348,11 +348,11 @@ for batch_size in (64, 4096):
 # %% [markdown]
 # Both ways compute the same sums. Gradients are as large as the weights, whatever the batch; activations grow with the
 # batch. So data parallelism suits large batches and small models, model parallelism small batches and large models.
-# Very large models combine them. Today's default for billions of parameters is data parallelism whose training state is
-# divided among the replicas (**sharding**; FSDP, ZeRO): chapters 12 and 14.
+# Today's default for billions of parameters is data parallelism whose training state is divided among the replicas
+# (**sharding**; FSDP, ZeRO): chapters 12 and 14.
 #
 # Divide a model yourself: ZeRO 1 shards the optimizer's state, ZeRO 2 also the gradients, and ZeRO 3 also the
-# parameters. On how few devices of 80 GB does GPT-3 fit?
+# parameters. On how few devices of 80 GB does GPT-3 fit? (Begin with one replica.)
 
 # %%
 draw.calculator("memory")
@@ -454,7 +454,7 @@ def largest_rate(staleness: int, steps: int = 6000) -> float:
 
 
 for staleness in (0, 1, 3, 7):
-    print(f"staleness {staleness}: rate {largest_rate(staleness):.3f}, by theory", end=" ")
+    print(f"staleness {staleness}: bounded up to {largest_rate(staleness):.3f}, by theory", end=" ")
     print(f"{2 * np.sin(np.pi / (4 * staleness + 2)):.3f}")
 
 # %% [markdown] tags=["slide-takeaway"]

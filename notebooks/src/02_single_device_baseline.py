@@ -27,7 +27,7 @@
 # %% tags=["parameters"]
 dataset = "digits"  # the images: digits, mnist or fashion_mnist
 epochs = 5  # passes of the lecture's program over the training images
-workers = 2  # how many devices are offered to TensorFlow, which will use one of them
+workers = 2  # how many devices are offered to TensorFlow, which will use one
 
 # %% tags=["varies"] jupyter={"source_hidden": true}
 from distlab import checks, data, devices, draw, metrics, quizzes
@@ -135,7 +135,7 @@ for name, (elapsed, cpu) in times.items():
 # - It does not see other processes. Multi-worker training and Horovod run one process per worker.
 #
 # So the third explanation is right: 15.4 and 43.7 s say that the processor worked almost three times as long for two
-# GPUs. The second is likely: more operations to start and more data to copy. They do not say which run ended first.
+# GPUs. The second is likely: more operations to start and more data to copy. Neither number says which run ended first.
 
 # %% [markdown]
 # **Question.** One GPU: elapsed 10 s, process_time 14 s. Two GPUs: elapsed 6 s, process_time 16 s. What is the
@@ -170,7 +170,7 @@ def mlp(dropout: float = 0.2) -> tf.keras.Model:
         tf.keras.layers.Flatten(),
         tf.keras.layers.Dense(128, activation="relu"),
         tf.keras.layers.Dropout(dropout),
-        tf.keras.layers.Dense(10),
+        tf.keras.layers.Dense(10, dtype="float32"),  # so the loss has 32 bits, too
     ]
     return tf.keras.Sequential(layers)
 
@@ -224,11 +224,11 @@ draw.show(
     draw.utilisation(recorded),
     "Percentage busy against time while the program trains, a row for each core and GPU.",
 )
-n = 1_500 if names[0].startswith("CPU") else 8_192
+n = 8_192 if tf.config.list_logical_devices("GPU") else 1_500
 matrix = tf.random.normal((n, n))
 possible = 2 * n**3 / metrics.median_seconds(lambda: (matrix @ matrix)[0, 0].numpy())
 done = 4 * model.count_params() * 2 * len(images) / two_epochs.elapsed
-print(f"busy, the mean of all cores:        {recorded.cores.mean():6.0f} %")
+print(f"busy, all cores and programs:       {recorded.cores.mean():6.0f} %")
 print(f"operations per second, the program: {done / 1e9:6.1f} billion")
 print(f"operations per second, the product: {possible / 1e9:6.1f} billion")
 print(f"the program's share of the product: {100 * done / possible:6.1f} %")
@@ -525,7 +525,7 @@ for steps in (1, 16):
     model = compiled(steps_per_execution=steps)
     for batch in SIZES:
         epochs_of[steps, batch] = partial(model.fit, shuffled(batch), verbose=0)
-times = metrics.compare(epochs_of, repeats=3)
+times = metrics.compare(epochs_of, repeats=7)
 
 # %% tags=["varies", "slide-output"] jupyter={"source_hidden": true}
 figure, axes = plt.subplots()
@@ -652,8 +652,8 @@ for name, (elapsed, cpu) in metrics.compare(runs, repeats=3).items():
 # On a processor `bfloat16` gains only if it has units for it (AVX512_BF16, AMX). XLA starts fewer operations, which
 # saves less on a processor than on a GPU, and it leaves the Python code between steps and the pipeline as they are. On
 # a GPU mixed precision is the first switch to try, often worth a factor of two or more, and XLA often tens of percent.
-# XLA adds in another order, so results differ in the last bits; with `bfloat16` they differ in the third digit. Give
-# the last layer `dtype="float32"` (our `mlp` does not), so that the loss is computed in 32 bits.
+# XLA adds in another order, so results differ in the last bits; with `bfloat16` they differ in the third digit. The
+# last layer has `dtype="float32"`, so that the loss is computed in 32 bits.
 
 # %% [markdown] tags=["slide-text", "slide-predict"]
 # ## The fast program

@@ -175,7 +175,7 @@ print(f"test accuracy:        {accuracy_lecture:.2f}")
 # 1. The reported loss is a mean; this confuses it with the sum of gradients.
 # 2. Nothing has been trained yet.
 # 3. **Right.** Only data, network and loss take part before training.
-# 4. With a loss that fits, other seeds move it by about a tenth. Here they give anything from 5 to 9.
+# 4. With a loss that fits, other seeds move it by about a tenth. With this one they give anything from 4 to 9.
 # </details>
 
 # %% [markdown]
@@ -239,7 +239,7 @@ for name, accuracy in accuracy_sorted.items():
 
 # %% [markdown]
 # Without `shuffle` a batch holds few classes. Each step pulls the network towards these, and it partly forgets the
-# earlier ones. Only Keras 3 warns.
+# earlier ones. Keras 3 warns, but for every pipeline, shuffled or not.
 #
 # ### Fault 3: the literal 64
 #
@@ -288,7 +288,7 @@ def trained(strategy, batches, dropout: float = 0.0) -> tuple[list, list]:
     return before, model.get_weights()
 
 
-single = tf.distribute.get_strategy()  # the default outside any scope: one replica
+single = tf.distribute.OneDeviceStrategy(names[0])  # one replica, on the first device
 one_image = tf.data.Dataset.from_tensor_slices((images[:1], labels[:1]))
 one_image = one_image.batch(global_batch_size)
 before, alone = trained(single, one_image)
@@ -449,7 +449,8 @@ for name in REDUCTIONS[:2]:
 
 # %% [markdown] tags=["slide-takeaway"]
 # `HierarchicalCopyAllReduce` makes two groups of $\lfloor p/2 \rfloor$ devices. With an odd number of devices the last
-# one is in no group, and its gradient is lost without a warning: three devices train on two thirds of the data.
+# one is in no group, and its gradient is lost without a warning: three devices train on two thirds of the data, with
+# two thirds of the gradient.
 
 # %% [markdown]
 # ## Are all devices busy?
@@ -464,7 +465,7 @@ index = np.arange(6 * 256 * workers) % len(images)
 large = tf.data.Dataset.from_tensor_slices((images[index], labels[index]))
 large = large.batch(256 * workers)
 busy = {}
-for title, used in (("no strategy", single), (TITLE, strategy)):
+for title, used in (("one device", single), (TITLE, strategy)):
     moments = profiling.replicas.moments(used, lambda: models.mlp(dropout=0.0), large)
     busy[title] = []
     for steps in moments:
@@ -472,7 +473,7 @@ for title, used in (("no strategy", single), (TITLE, strategy)):
         busy[title].append([draw.Interval(*times, part) for times, part in pairs])
 draw.show(
     draw.busy(busy, [f"device {number}" for number in range(len(names))]),
-    "Two strips over time, one row per device. Without a strategy only device 0 has boxes. "
+    "Two strips over time, one row per device. On one device only device 0 has boxes. "
     "Under MirroredStrategy each chosen device has boxes for each step, the others none.",
 )
 together = int(np.sum(moments[..., 0].max(axis=0) < moments[..., 1].min(axis=0)))
@@ -536,7 +537,7 @@ Markdown(
 # - **All threads.** One device spreads large operations over all cores already. More replicas can gain only what one
 #   device leaves idle, and they add operations to start and an all-reduce, which weigh most at 32 images.
 # - **One thread.** A second device brings a second core, as a second GPU brings a second processor. The gain stays
-#   below 2: each step ends with an all-reduce, at which the faster replica waits.
+#   below the number of devices: each step ends with an all-reduce, at which the faster replica waits.
 #
 # Several GPUs guarantee no gain either. In a [bootcamp's](https://github.com/openhackathons-org/gpubootcamp) CIFAR-10
 # run with Horovod and 512 images per GPU, eight V100s process 5.9 times as many images per second as one (221,506 and
@@ -567,9 +568,9 @@ except (tf.errors.OpError, ValueError, NotImplementedError) as error:
 # its own step. But long runs have crashed with `std::system_error`
 # ([tensorflow#56423](https://github.com/tensorflow/tensorflow/issues/56423), still open), embeddings fail
 # ([tf-keras#99](https://github.com/keras-team/tf-keras/issues/99)), and the optimizer must be created inside the scope
-# ([tf-keras#385](https://github.com/keras-team/tf-keras/issues/385)). So test your model over a whole epoch. In a
-# custom loop, compile only the function that computes *one replica's* gradients (`tf.function(jit_compile=True)`): it
-# stays on one device, so it works on CPU devices too.
+# ([tf-keras#385](https://github.com/keras-team/tf-keras/issues/385)). In a custom loop, compile only the function that
+# computes *one replica's* gradients (`tf.function(jit_compile=True)`): it stays on one device, so it works on CPU
+# devices too. Test your model over a whole epoch.
 
 # %% [markdown]
 # **With Keras 3.** In one trial with Keras 3.15 on TensorFlow 2.21, `fit` on two logical CPU devices gave the weights

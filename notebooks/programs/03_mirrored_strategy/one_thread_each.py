@@ -78,6 +78,7 @@ def main() -> None:
     parser.add_argument("--devices", type=int, default=2)
     parser.add_argument("--result", type=Path, help="JSON file that is written")
     options = parser.parse_args()
+    tf.config.set_visible_devices([], "GPU")  # one kind of device: the processor
     tf.config.threading.set_intra_op_parallelism_threads(1)  # of one operation
     tf.config.threading.set_inter_op_parallelism_threads(options.devices)  # at the same time
     devices.divide_processor(options.devices)
