@@ -107,8 +107,8 @@ for optimizer, count in BYTES_PER_PARAMETER.items():
 # 1.4 billion.
 
 # %%
-PARAMETERS = {
-    "MLP (lecture)": 784 * 128 + 128 + 128 * 10 + 10,  # multi-layer perceptron
+PARAMETERS = {  # MLP: multi-layer perceptron
+    "MLP (lecture)": 784 * 128 + 128 + 128 * 10 + 10,
     "ResNet-50": 25.6e6,
     "BERT-large": 340e6,
     "GPT-2": 1.5e9,

@@ -159,8 +159,8 @@ for strategy in (tf.distribute.OneDeviceStrategy(computing[0]), central):
 # two parameter servers and writes gradients to both; beside it a TF_CONFIG](../figures/08_parameter_server_roles.svg)
 #
 # All processes run the same file and read their job from TF_CONFIG. Workers and servers only serve. Here `fit` always
-# needs `steps_per_epoch`, and each worker repeats its data endlessly. The data are a `tf.data.Dataset` or, as here, a
-# `DatasetCreator`, whose function each worker calls once: for *all* digits, in its own order.
+# needs `steps_per_epoch`, and each worker repeats its data endlessly. The data are arrays, a `tf.data.Dataset` or, as
+# here, a `DatasetCreator`, whose function each worker calls once: for *all* digits, in its own order.
 
 # %% tags=["slide-code"]
 programs.show(PROGRAMS / "minimal.py")
@@ -275,8 +275,7 @@ print(f"So the slow worker takes {slow:.1f} times as long as another, not {0.2 /
 # ### Where the variables are
 #
 # The program gives the strategy a **partitioner**: `MinSizePartitioner(64 << 10, max_shards=2)` cuts a variable along
-# its first axis into at most two pieces, each of at least 64 KiB; a smaller one stays whole. Variables and pieces go to
-# the servers in turn:
+# its first axis: one piece for each 64 KiB begun, but at most two. Variables and pieces go to the servers in turn:
 
 # %%
 for name, shape, device in run.result["variables"]:

@@ -88,9 +88,10 @@ Markdown(strategy_support.markdown(strategy_support.read(PROGRAMS / "support_tab
 # - **Horovod.** It expects TensorFlow's variables: a loop works if broadcast and tape get the `value` of each of
 #   Keras's; for `fit` [chapter 09](09_horovod.ipynb) has an optimizer.
 #
-# `MirroredStrategy` works here, on CPU devices. On several GPUs, users report that Keras 3.5 with XLA and mixed
-# precision hangs ([keras#20763](https://github.com/keras-team/keras/issues/20763), open), and that `jit_compile=False`
-# was needed ([keras#18627](https://github.com/keras-team/keras/issues/18627), closed).
+# `MirroredStrategy` works here, on CPU devices. On several GPUs, users reported that XLA fails
+# ([keras#18627](https://github.com/keras-team/keras/issues/18627)) or hangs with mixed precision
+# ([keras#20763](https://github.com/keras-team/keras/issues/20763)); Keras 3.15 leaves it out under a strategy, unless
+# you ask for it.
 
 # %% [markdown] tags=["slide-predict"]
 # ## 3. One all-reduce too many
@@ -184,7 +185,7 @@ for epsilon in (1e-7, 1e-16):
 # missing.
 #
 # ```python
-# mesh = keras.distribution.DeviceMesh((1, 4), ("batch", "model"), devices)  # 4 names of list_devices()
+# mesh = keras.distribution.DeviceMesh((1, 4), ("batch", "model"), keras.distribution.list_devices()[:4])
 # layouts = keras.distribution.LayoutMap(mesh)
 # layouts[".*hidden/kernel"] = (None, "model")  # its columns are divided along the mesh's axis "model"
 # # before any layer, optimizer or model is made:
@@ -222,16 +223,16 @@ print(f"JAX: recorded on {recorded['measured']} with {versions}")
 #
 # | you have | take |
 # |---|---|
-# | one machine | either Keras with `MirroredStrategy`; on several GPUs `compile(…, jit_compile=False)` in Keras 3 |
+# | one machine | either Keras with `MirroredStrategy` |
 # | several machines, TensorFlow, `fit` | legacy Keras |
 # | several machines, TensorFlow, a loop | Keras 3 with the loop of section 1 |
-# | Horovod | legacy Keras, or Keras 3 with the optimizer of [09](09_horovod.ipynb) |
+# | Horovod | legacy Keras, or Keras 3 with optimizer and `compile` of [09](09_horovod.ipynb) |
 # | parameter servers | legacy Keras |
 # | a new project on several machines | Keras 3 on JAX with `keras.distribution`, or PyTorch without Keras |
 #
 # Keras's author also advises JAX with `keras.distribution`, and states that Keras 3 does not work with
 # `MultiWorkerMirroredStrategy` ([keras#20585](https://github.com/keras-team/keras/issues/20585), December 2024).
-# Section 2 narrows that down: on CPUs only `fit` fails. On several machines each process first calls
+# Section 2 narrows that down: on CPUs only `fit` fails. With JAX on several machines each process first calls
 # `keras.distribution.initialize(job_addresses, num_processes, process_id)`.
 
 # %% [markdown]

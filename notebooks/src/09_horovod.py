@@ -61,9 +61,9 @@ print(data.describe(dataset))
 # ## 1. A whole program
 #
 # With parameter servers all gradients pass through the servers' links; Horovod's ring loads every link alike. On 128
-# GPUs its authors report about 88 % scaling efficiency for Inception V3 and ResNet-101, against about half with
-# parameter servers. A Horovod program is a program for *one* device that is started several times, plus eight steps.
-# This one needs Horovod, tf-keras and scikit-learn:
+# GPUs its authors (Sergeev and Del Balso, 2018) report about 88 % scaling efficiency for Inception V3 and ResNet-101,
+# against about half with parameter servers. A Horovod program is a program for *one* device that is started several
+# times, plus eight steps. Its packages: Horovod, tf-keras, scikit-learn.
 
 # %%
 programs.show(PROGRAMS / "minimal.py")
@@ -401,8 +401,8 @@ draw.show(figure, text)
 # is too large; they drift apart. In both, the loss only looks like that of a slower training.
 #
 # **Not sharded**: all weights agree, but all ranks take the same 32 samples, so the update averages two equal
-# gradients, and half of the samples are never seen. **Steps per epoch not divided**: the loss even looks *better*,
-# since the "epoch" went through the data once per rank. **Rate not scaled**: a correct, slower training.
+# gradients, and half of the samples are missing from the epoch. **Steps per epoch not divided**: the loss even looks
+# *better*, since the "epoch" went through the data once per rank. **Rate not scaled**: a correct, slower training.
 #
 # **Checkpoint on all ranks**: writers to one path disturb each other, below in twenty attempts; what fails depends on
 # timing.
@@ -476,9 +476,10 @@ print(f"differs between ranks by {between:.2f}, from a broadcast in time by {lat
 # ### Keras 3
 #
 # Horovod's optimizer and callbacks know tf-keras only; with Keras 3 they fail ("'Variable' object has no attribute
-# 'ref'"). But an optimizer of Keras 3 has one method through which all gradients go, `apply`. Horovod broadcasts
-# TensorFlow's variables, which are the `value` of Keras's. (A loop keeps the tape, and asks it for the gradients of
-# these.) (`fit` calls `average` as `LambdaCallback(on_epoch_end=average)`.)
+# 'ref'"). But all gradients of Keras 3 go through the optimizer's `apply`: average there. Horovod takes TensorFlow's
+# variables, the `value` of Keras's: for the broadcast, and in a loop for `tape.gradient`. On GPUs `fit` needs
+# `compile(…, jit_compile=False)`: XLA cannot compile Horovod's all-reduce. `average` becomes a callback by
+# `LambdaCallback(on_epoch_end=average)`.
 
 # %%
 keras3 = PROGRAMS / "train_keras3.py"

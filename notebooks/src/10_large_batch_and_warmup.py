@@ -205,16 +205,18 @@ def leaves_the_bars(of_batches, exponent):
     return batch
 
 
-print("   best rate at 512 / at 2   linear rule ends at   square-root rule ends at")
+print("   best rate at 512 / at 2   linear rule ends at   square-root rule ends at   bend")
 for name, of_batches in best.items():
     ends = [leaves_the_bars(of_batches, exponent) for exponent in (1, 0.5)]
     grown = of_batches[512].rate / of_batches[2].rate
-    print(f"{name:>4} {grown:>17.1f} times {ends[0]:>15} {ends[1]:>26}")
+    steps = [each.steps for each in of_batches.values()]
+    bend = large_batch.noise_scale.fit_tradeoff(list(of_batches), steps).critical_batch
+    print(f"{name:>4} {grown:>17.1f} times {ends[0]:>15} {ends[1]:>26} {bend:>6.0f}")
 
 # %% [markdown] tags=["slide-takeaway", "slide-formula"]
-# **For SGD the linear rule ends before the bend of the steps, the square-root rule after it.** A rule *ends* where it
-# first leaves the bars (at most 15 % more steps than the best). The bars are rough: at batch 2 a rate of 0.028 does as
-# well as 0.040. McCandlish and others derive a rate inversely proportional to the steps, the solid line:
+# **The linear rule ends before the bend of the steps, the square-root rule after it**, for SGD and for Adam. A rule
+# *ends* where it first leaves the bars (at most 15 % more steps than the best). The bars are rough. McCandlish and
+# others derive a rate inversely proportional to the steps, the solid line:
 #
 # $$\eta(B) = \frac{\eta_{\max}}{1 + B_{\mathrm{crit}} / B}$$
 #
@@ -428,8 +430,8 @@ print(f"(small batch here: {len(small['accuracy'])} epochs, the others {run_epoc
 # %% [markdown] tags=["slide-takeaway"]
 # As there, gradual warm-up repairs what no warm-up breaks. Two lines do not repeat. *Base* is their worst, ours is
 # usually *none*. *Constant* is worse than *none* there, and repairs it here. Five and three seeds are too few to rank
-# our two warm-ups. If the scaled rate gains little, our batch is far above the bend, where the best rate hardly grows.
-# So **tune the rate for your optimizer and data**.
+# our two warm-ups. Where the scaled rate gains nothing over *base*, the batch is above the bend, where the best rate
+# hardly grows. So **tune the rate for your optimizer and data**.
 #
 # **Does a large batch generalise worse?** Keskar and others (2017) found a lower test accuracy at the same training
 # loss, the *generalisation gap*. Shallue and others (2019) tuned many networks at many batch sizes and found no

@@ -63,7 +63,7 @@ def changed(api: str, steps: int) -> Trained:
     optimizer.build(model.trainable_variables)
     hvd.broadcast_variables([variable.value for variable in [*model.variables, *optimizer.variables]], root_rank=0)
     if api == "fit":
-        model.compile(optimizer, mean_loss)
+        model.compile(optimizer, mean_loss, jit_compile=False)  # XLA, Keras's choice on a GPU, knows no Horovod
         model.fit(share_of_batches(), steps_per_epoch=steps, verbose=0)
         return model, optimizer
     for images, labels in share_of_batches().take(steps):

@@ -1,5 +1,7 @@
 """Other strategies: parameter servers, staleness, waiting for slow workers, where variables are."""
 
+import math
+
 from distlab.quizzes.item import Item, other, pick
 
 
@@ -29,12 +31,12 @@ def pieces_of_a_variable(
     item: Item, rows: int = pick(256, 784, 2_048, 4_096), columns: int = pick(16, 64, 128), shards: int = pick(3, 4, 6)
 ) -> None:
     kib = rows * columns * 4 // 1024
-    pieces = max(1, min(shards, kib // 64))
+    begun = math.ceil(kib / 64)
+    pieces = min(shards, begun)
     item.choose(f"""`MinSizePartitioner(64 << 10, max_shards={shards})` cuts a float32 variable of {rows:,} × {columns},
         which has {kib:,} KiB. Into how many pieces?""")
-    item.right(pieces, "pieces").why(f"At most {shards}, and none smaller than 64 KiB.")
-    item.wrong(shards if pieces < shards else kib // 64, "One limit forgotten").why("""There are two: a number and a
-        size.""")
+    item.right(pieces, "pieces").why(f"One for each 64 KiB begun, but at most {shards}.")
+    item.wrong(shards if pieces < shards else begun, "One limit forgotten").why("There are two: a number and a size.")
     item.wrong(rows // 64, "Rows for KiB").why("The least size of a piece is in bytes, not in rows.")
     item.wrong(2 * shards, "Both axes").why("A variable is cut along its first axis only.")
 
