@@ -11,7 +11,7 @@
 #
 # **Goal.** Know from arithmetic when one device is not enough, how to use several, and what limits the gain.
 #
-# **Time.** 35 minutes to read, under a minute to run.
+# **Time.** 40 minutes to read, under a minute to run.
 #
 # **Before this.** [00 start here](00_start_here.ipynb)
 #
@@ -454,8 +454,8 @@ def largest_rate(staleness: int, steps: int = 6000) -> float:
 
 
 for staleness in (0, 1, 3, 7):
-    print(f"staleness {staleness}: bounded up to {largest_rate(staleness):.3f}, by theory", end=" ")
-    print(f"{2 * np.sin(np.pi / (4 * staleness + 2)):.3f}")
+    print(f"staleness {staleness}: bounded up to {largest_rate(staleness):.3f}", end=", ")
+    print(f"by theory {2 * np.sin(np.pi / (4 * staleness + 2)):.3f}")
 
 # %% [markdown] tags=["slide-takeaway"]
 # A staleness of 1 halves the largest rate; one of 7, as among eight workers, cuts it to about a tenth. (The theory is

@@ -12,7 +12,7 @@
 # **Goal.** Build the ring all-reduce step by step, know what each collective operation does and costs, and predict a
 # real all-reduce from two numbers measured on this machine.
 #
-# **Time.** 40 minutes to read, under a minute to run.
+# **Time.** 35 minutes to read, under a minute to run.
 #
 # **Before this.** [03 mirrored strategy](03_mirrored_strategy.ipynb) and [04 custom training
 # loop](04_custom_training_loop.ipynb).

@@ -12,7 +12,7 @@
 # **Goal.** Turn a serial program into a Horovod program in eight steps, prove that it trains the same model, and
 # notice which step somebody has forgotten.
 #
-# **Time.** 40 minutes to read, about a minute to run.
+# **Time.** 35 minutes to read, about a minute to run.
 #
 # **Before this.** [04 custom training loop](04_custom_training_loop.ipynb),
 # [06 collectives](06_collectives_and_ring_all_reduce.ipynb) and [07 multi-worker](07_multi_worker.ipynb).

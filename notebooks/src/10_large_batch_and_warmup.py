@@ -12,7 +12,7 @@
 # **Goal.** Know what changes when ranks are added: how long a larger batch saves steps, which learning rate it needs,
 # how to start such a training, and how the gradients show its limit.
 #
-# **Time.** 40 minutes to read, about a minute to run.
+# **Time.** 35 minutes to read, about a minute to run.
 #
 # **Before this.** [09 Horovod](09_horovod.ipynb) and [02 single-device baseline](02_single_device_baseline.ipynb).
 #

@@ -30,7 +30,8 @@ def require_name(names: Iterable[str], name: str, kind: str, error: type[NoSuchN
     if name in known:
         return
     near = [each for each in known if get_close_matches(name, [each, *each.split("_")])]
-    said = f"did you mean {' or '.join(near)}?" if near else f"there are {', '.join(known) or 'none'}."
+    is_clear = len(near) in (1, 2, 3)
+    said = f"did you mean {' or '.join(near)}?" if is_clear else f"there are {', '.join(known) or 'none'}."
     raise error(f"There is no {kind} {name!r}; {said}")
 
 
