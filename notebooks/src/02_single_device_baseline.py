@@ -688,9 +688,9 @@ print(f"{speed[last] / speed['lecture']:.1f} times as fast")
 print(f"accuracy after six epochs: lecture {accuracy(lecture):.3f}, fast {accuracy(fast):.3f}")
 
 # %% [markdown]
-# The accuracy is about the same with a quarter of the updates, because the images are easy. And the gain comes from a
-# small model, whose steps are mostly fixed cost. Where arithmetic fills the device, these settings gain little; mixed
-# precision helps there, and then more devices.
+# The accuracy is equal or a little lower: there were a quarter of the updates, but the images are easy. And the gain
+# comes from a small model, whose steps are mostly fixed cost. Where arithmetic fills the device, these settings gain
+# little; mixed precision helps there, and then more devices.
 #
 # Take such a program as the baseline: a speed-up over a slow one means nothing.
 #

@@ -66,6 +66,7 @@ if len(tf.config.list_physical_devices("GPU")) < workers:
     kind, processor = "CPU", tf.config.list_physical_devices("CPU")[0]
     parts = [tf.config.LogicalDeviceConfiguration()] * max(workers, 4)
     tf.config.set_logical_device_configuration(processor, parts)
+    tf.config.set_visible_devices([], "GPU")  # else an operation could be moved to one
 
 strategy = tf.distribute.MirroredStrategy([f"{kind}:{number}" for number in range(workers)])
 global_batch_size = 32 * strategy.num_replicas_in_sync

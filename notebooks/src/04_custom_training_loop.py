@@ -74,13 +74,9 @@ samples = samples.shuffle(1280, seed=1).batch(GLOBAL_BATCH, drop_remainder=True)
 batches = strategy.experimental_distribute_dataset(samples)
 
 with strategy.scope():
-    model = tf.keras.Sequential(
-        [
-            tf.keras.layers.Input((8, 8, 1)),
-            tf.keras.layers.Conv2D(16, 3, padding="same", activation="relu"),
-            tf.keras.layers.Conv2D(1, 3, padding="same"),
-        ]
-    )
+    features = tf.keras.layers.Conv2D(16, 3, padding="same", activation="relu")
+    scores = tf.keras.layers.Conv2D(1, 3, padding="same")
+    model = tf.keras.Sequential([tf.keras.layers.Input((8, 8, 1)), features, scores])
     optimizer = tf.keras.optimizers.Adam(0.01)
     optimizer.build(model.trainable_variables)  # Keras 3 cannot do it inside a graph
 

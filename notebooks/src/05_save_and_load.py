@@ -618,11 +618,11 @@ for resume in (False, True):
 # of Keras's dropout is not a variable of the model, so no format has it.
 #
 # Order and random numbers have the same two fixes. The first makes them a function of the epoch's number: `shuffle(8,
-# seed=epoch)`, where the restarted program must also call `set_random_seed` as before. For dropout, a custom layer uses
-# `tf.random.stateless_uniform(shape, seed=(replica, step))`: `step` a variable, since a Python number would be frozen
-# in the graph, and `replica` from `tf.distribute.get_replica_context().replica_id_in_sync_group`, else all replicas
-# draw the same mask. The second puts the object that has the state into the checkpoint: the iterator, with its place
-# and its shuffle buffer, or a `tf.random.Generator`.
+# seed=epoch)`, where the restarted program must also call `set_random_seed`. For dropout, a custom layer uses
+# `tf.random.stateless_uniform(shape, seed=(replica, step))`: `step` an int32 variable, since a Python number would be
+# frozen in the graph, and `replica` from `tf.distribute.get_replica_context().replica_id_in_sync_group`, else all
+# replicas draw the same mask. The second puts the object that has the state into the checkpoint: the iterator, with its
+# place and its shuffle buffer, or a `tf.random.Generator`.
 
 # %%
 iterator = iter(pipeline())

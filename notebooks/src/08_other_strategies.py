@@ -159,7 +159,7 @@ for strategy in (tf.distribute.OneDeviceStrategy(computing[0]), central):
 # two parameter servers and writes gradients to both; beside it a TF_CONFIG](../figures/08_parameter_server_roles.svg)
 #
 # All processes run the same file and read their job from TF_CONFIG. Workers and servers only serve. Here `fit` always
-# needs `steps_per_epoch`, and each worker repeats its data endlessly. The data are arrays, a `tf.data.Dataset` or, as
+# needs `steps_per_epoch`, and a dataset needs its own `.repeat()`. The data are arrays, a `tf.data.Dataset` or, as
 # here, a `DatasetCreator`, whose function each worker calls once: for *all* digits, in its own order.
 
 # %% tags=["slide-code"]

@@ -160,8 +160,8 @@ for batch, count in steps_of.items():
     print(f"{batch:>5} {row}")
 
 # %% [markdown] tags=["slide-quiz"]
-# Images per second rise with the batch, because each step has a fixed cost. But look for the least value in the last
-# column: the batch with most images per second need not reach the target first.
+# Images per second rise with the batch, because each step has a fixed cost. But look at the last column: above the
+# bend, many more images per second hardly bring the target any sooner.
 #
 # **Question.** A colleague doubles the ranks at a global batch far above the bend, weak scaling, and reports twice the
 # images per second. What did the training gain?

@@ -526,8 +526,8 @@ for row in whole.get(0, []):
 # %% [markdown] tags=["slide-takeaway"]
 # Most calls of `MPI_Allreduce` are of **8 bytes**: in each cycle, of a millisecond or more, Horovod's background thread
 # asks whether all ranks have the same tensors ready, and waits for the others. MPI needs microseconds for 8 bytes
-# (section 4's $\alpha$ is Horovod's), yet a call takes a whole millisecond. So nearly all of it is waiting: **time in
-# MPI is not time on the network**.
+# (section 4's $\alpha$ is Horovod's), yet a call takes hundreds of them. So nearly all of it is waiting: **time in MPI
+# is not time on the network**.
 #
 # In a table of Argonne's tutorial a rank spent 12.8 of 13.9 seconds in `MPI_Allreduce`, in 12,150 calls of 8 bytes:
 # about a cycle each. The gradients are missing there: they went through NCCL, and **an MPI profile does not show NCCL

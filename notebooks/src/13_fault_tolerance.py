@@ -585,8 +585,8 @@ programs.show(PROGRAMS / "train.py", "on_train_batch_end")
 # exit $status
 # ```
 #
-# (`--kill-on-bad-exit=0 --wait=60`: the first worker that ends does not take the others with it.) Worker 1 alone
-# receives SIGUSR1.
+# (`--kill-on-bad-exit=0 --wait=60`: the first worker that ends leaves the others a minute.) Worker 1 alone receives
+# SIGUSR1.
 #
 # **Predict.** The signal comes between two saves, when step 8 is done (step 3 with `epochs=1`). At which step do the
 # workers save, and how many steps are lost?
