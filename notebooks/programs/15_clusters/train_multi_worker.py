@@ -25,8 +25,6 @@ def train(options: argparse.Namespace, name: str) -> tuple[float, list[np.ndarra
         strategy = tf.distribute.MultiWorkerMirroredStrategy()
     workers = max(1, len(strategy.cluster_resolver.cluster_spec().as_dict().get("worker", [])))
     devices = strategy.num_replicas_in_sync // workers  # of each worker
-    if options.batch % strategy.num_replicas_in_sync:
-        raise SystemExit(f"A batch of {options.batch} cannot be split among {strategy.num_replicas_in_sync} devices.")
     with strategy.scope():
         layers = [tf.keras.layers.Dense(options.units, activation="relu"), tf.keras.layers.Dense(10)]
         model = tf.keras.Sequential([tf.keras.layers.Input((network.INPUTS,)), *layers])
