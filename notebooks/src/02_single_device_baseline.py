@@ -525,7 +525,7 @@ for steps in (1, 16):
     model = compiled(steps_per_execution=steps)
     for batch in SIZES:
         epochs_of[steps, batch] = partial(model.fit, shuffled(batch), verbose=0)
-times = metrics.compare(epochs_of, repeats=7)
+times = metrics.compare(epochs_of)
 
 # %% tags=["varies", "slide-output"] jupyter={"source_hidden": true}
 figure, axes = plt.subplots()

@@ -28,7 +28,7 @@ if gpus := tf.config.list_physical_devices("GPU"):
     tf.config.experimental.set_memory_growth(own, True)
 images = np.random.default_rng(hvd.rank()).random((5000 // hvd.size(), 28, 28, 1), np.float32)
 train = tf.data.Dataset.from_tensor_slices((images, np.arange(len(images)) % 10))
-layers = [tf.keras.layers.Conv2D(32, 3, activation="relu"), tf.keras.layers.MaxPooling2D()]
+layers = [tf.keras.layers.Conv2D(16, 3, activation="relu"), tf.keras.layers.MaxPooling2D()]
 layers += [tf.keras.layers.Flatten(), tf.keras.layers.Dense(64, activation="relu")]
 model = tf.keras.Sequential([*layers, tf.keras.layers.Dense(10)])
 optimizer = hvd.DistributedOptimizer(tf.keras.optimizers.SGD(0.01 * hvd.size()))

@@ -52,7 +52,9 @@ LATE_VARIABLES = re.compile(
     "|(OMPI|PMIX|PMI|HOROVOD|NCCL|HFI|IPATH|DISTLAB|PYTEST|JPY)_.*"
 )
 _IMPORTS_TENSORFLOW = re.compile(r"^\s*(import|from) (tensorflow|tf_keras|horovod)\b", re.MULTILINE)
-_SETS_VARIABLE = re.compile(r"""environ(?:\[["'](\w+)["']\] *=(?!=)|\.setdefault\(["'](\w+))""")
+_SETS_VARIABLE = re.compile(
+    r"""environ(?:\[["'](\w+)["']\] *=(?!=) *|\.setdefault\(["'](\w+)["'], *)(?:["'](\w*)["'])?"""
+)
 _SECONDS_TO_END = 5.0
 
 
@@ -114,11 +116,13 @@ _lock = threading.Lock()
 def server_for(program: Path, environment: Mapping[str, str], processes_of_job: int) -> str | None:
     """The path of this process's server for a program with these variables; None where a fork is not worth it.
 
-    Nor is it possible elsewhere than on Linux, and for a program that sets a variable which its imports read.
+    Nor is it possible elsewhere than on Linux, and for a program that gives a variable which its imports read another
+    value than it has.
     """
     source = program.read_text(errors="replace")
-    sets = {name: "" for names in _SETS_VARIABLE.findall(source) for name in names if name}
-    if sys.platform != "linux" or not _IMPORTS_TENSORFLOW.search(source) or early_variables(sets):
+    sets = {name or default: value for name, default, value in _SETS_VARIABLE.findall(source)}
+    changes = {name: value for name, value in sets.items() if environment.get(name) != value}
+    if sys.platform != "linux" or not _IMPORTS_TENSORFLOW.search(source) or early_variables(changes):
         return None
     with _lock:
         if not (_current and _current[0].fits(environment)):

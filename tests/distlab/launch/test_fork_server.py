@@ -122,6 +122,8 @@ def test_a_program_is_not_forked_where_a_library_would_have_read_another_variabl
     for line, is_forked in (
         ('os.environ["HOROVOD_CYCLE_TIME"] = "1"', True),
         ('os.environ["OMP_NUM_THREADS"] = "2"', False),
+        ('os.environ["TF_USE_LEGACY_KERAS"] = "1"', True),  # which it has already
+        ('os.environ["TF_USE_LEGACY_KERAS"] = "0"', False),
     ):
         program.write_text(f"import os\n{line}\n{PROGRAM}")
         launch.tensorflow(program, "describe", **LIMITS)
