@@ -185,7 +185,8 @@ impatient = {"HOROVOD_STALL_CHECK_TIME_SECONDS": "1"}
 impatient["HOROVOD_STALL_SHUTDOWN_TIME_SECONDS"] = "3"
 print("$", *map("=".join, impatient.items()), "horovodrun -np 2 --gloo python hang.py")
 try:
-    launch.horovodrun(PROGRAMS / "hang.py", environment=impatient, echo=False)
+    stalling = quiet["environment"] | impatient
+    launch.horovodrun(PROGRAMS / "hang.py", environment=stalling, echo=False)
 except launch.WorkerFailed as failed:
     last = failed.run.output["rank 0"].rpartition("Missing ranks:")[2]
     print("… Missing ranks:" + last.partition("\nTraceback")[0])
@@ -570,7 +571,7 @@ ranks.stop()
 program, free = PROGRAMS / "equal_to_one_process.py", "--oversubscribe -bind-to none"
 for start, count, flags in ((launch.horovodrun, 2, "--gloo"), (launch.mpirun, 4, free)):
     print(f"$ {start.__name__} -np {count} {flags} python {program.name} --dataset {dataset}")
-    run = start(program, "--dataset", dataset, ranks=count, result=True, echo=False)
+    run = start(program, "--dataset", dataset, ranks=count, result=True, **quiet)
     for name, found in run.result["programs"].items():
         print(f"{name:>8}: moved by {found['moved']:.2f};", end=" ")
         print(f"largest difference of the weights: {found['from one process']:.0e}", end=" ")
