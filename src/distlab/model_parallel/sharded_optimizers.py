@@ -51,7 +51,7 @@ def model_state_bytes(
     Stage 0: (2 + 2 + K)Ψ. Stage 1: (2 + 2)Ψ + KΨ/N. Stage 2: 2Ψ + (2 + K)Ψ/N. Stage 3: (2 + 2 + K)Ψ/N.
     Activations and buffers come on top. Raises ValueError for an unknown stage.
     """
-    check_stage(stage)
+    _check_stage(stage)
     psi, n = np.broadcast_arrays(np.asarray(parameters, np.float64), np.asarray(ranks, np.float64))
     whole = sharded = 0.0
     for sharded_from, size in ((3, each.parameters), (2, each.gradients), (1, each.optimizer)):
@@ -69,12 +69,12 @@ def bytes_sent(parameter_bytes: ArrayLike, ranks: ArrayLike, stage: int) -> Numb
     are the all-reduce of stage 0. Stage 3: 3((N−1)/N)n, since the parameters are gathered twice, for the forward and
     for the backward pass (section 7: at most 1.5 times plain data parallelism).
     """
-    check_stage(stage)
+    _check_stage(stage)
     n, ranks = np.asarray(parameter_bytes, np.float64), np.asarray(ranks, np.float64)
     return ((3 if stage == 3 else 2) * (ranks - 1) / ranks * n)[()]
 
 
-def check_stage(stage: int) -> None:
+def _check_stage(stage: int) -> None:
     """Raise ValueError unless `stage` is 0, 1, 2 or 3."""
     if stage not in STAGES:
         raise ValueError(f"ZeRO has the stages 1, 2 and 3, and 0 for none, not {stage}")
@@ -85,16 +85,13 @@ class Adam:
     """The optimizer's numbers. Source: Kingma and Ba, arXiv:1412.6980, algorithm 1."""
 
     learning_rate: float = 1e-3
-    momentum: float = 0.9
-    variance: float = 0.999
+    beta_1: float = 0.9
+    beta_2: float = 0.999
     epsilon: float = 1e-8
 
 
 class AdamState:
-    """Momentum and variance of some parameters and, if those are float16, a float32 copy to which small steps add up.
-
-    nbytes: of all arrays in it.
-    """
+    """Momentum and variance of some parameters; of float16 ones also a float32 copy to which small steps add up."""
 
     def __init__(self, adam: Adam, values: np.ndarray) -> None:
         """`values` are the parameters at the start; they are not kept."""
@@ -115,10 +112,10 @@ class AdamState:
         adam, precise = self._adam, self._momentum.dtype
         gradient = gradient.astype(precise)
         self._steps += 1
-        self._momentum += (1 - adam.momentum) * (gradient - self._momentum)
-        self._variance += (1 - adam.variance) * (gradient**2 - self._variance)
-        momentum = self._momentum / (1 - adam.momentum**self._steps)
-        variance = self._variance / (1 - adam.variance**self._steps)
+        self._momentum += (1 - adam.beta_1) * (gradient - self._momentum)
+        self._variance += (1 - adam.beta_2) * (gradient**2 - self._variance)
+        momentum = self._momentum / (1 - adam.beta_1**self._steps)
+        variance = self._variance / (1 - adam.beta_2**self._steps)
         step = adam.learning_rate * momentum / (np.sqrt(variance) + adam.epsilon)
         if self._copy is None:
             values -= step
@@ -234,10 +231,9 @@ async def train(
     layers: the network at the start (`layered_network`), float16, 32 or 64, the same on every rank.
     batches: (inputs, labels) of the whole batch, the same on every rank.
     stage: 0 to 3, as in `STAGES`; the weights come out the same, up to the order of additions.
-    Sends 2((N−1)/N)n bytes a step in stages 0 to 2, 3((N−1)/N)n in stage 3, n being the layers' bytes.
-    Source: Rajbhandari et al., arXiv:1910.02054, section 5. Raises ValueError for an unknown stage.
+    Sends `bytes_sent` a step. Raises ValueError for an unknown stage.
     """
-    check_stage(stage)
+    _check_stage(stage)
     replica = _Replica(rank, layers, stage, adam or Adam())
     for inputs, labels in batches:
         own_inputs, own_labels = (chunks_of(part, rank.size)[rank.index] for part in (inputs, labels))

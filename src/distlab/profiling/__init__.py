@@ -1,7 +1,7 @@
 """What other programs record: Horovod's timelines, MPI's calls, NCCL's tests, TensorFlow's traces and graphs.
 
-Each module reads the recordings of one program: begin with `horovod_timeline` or `mpi_profile`. It may import runtime.
-`messages` and `replicas` need TensorFlow and are imported only when they are used.
+Begin with `horovod_timeline` or `mpi_profile`. It may import runtime. `messages` and `replicas` need TensorFlow and are
+imported only when they are used.
 """
 
 from importlib import import_module

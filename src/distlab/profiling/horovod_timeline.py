@@ -43,7 +43,7 @@ Event = dict[str, Any]
 
 
 class NotATimeline(PlainError, ValueError):
-    """The file is no timeline of Horovod, or an event in it cannot be read; the message says which."""
+    """The file is no timeline of Horovod."""
 
 
 class Span(NamedTuple):
@@ -90,8 +90,8 @@ class Operation:
     def parts(self) -> dict[str, float]:
         """Seconds by PARTS, which together are the time from start to end.
 
-        Queueing is the time between the agreement and the first byte that is copied or sent, and what Horovod itself
-        calls QUEUE or WAIT_FOR_...; finishing is the rest.
+        Queueing is the time between the agreement and the first other activity, and what Horovod itself calls QUEUE or
+        WAIT_FOR_...; finishing is the rest.
         """
         seconds = dict.fromkeys(PARTS, 0.0)
         seconds["negotiating"] = self.negotiated - self.start
@@ -173,7 +173,7 @@ class Timeline:
 def read(file: str | Path) -> Timeline:
     """The timeline in a file: whole, broken off, a slice, with damaged lines, compressed by gzip or within an object.
 
-    Raises NotATimeline for a file without any event.
+    Raises NotATimeline for a file that holds text but no stream of events.
     """
     packed = Path(file).read_bytes()
     content = gzip.decompress(packed) if packed.startswith(b"\x1f\x8b") else packed
@@ -183,25 +183,22 @@ def read(file: str | Path) -> Timeline:
         raise NotATimeline(f"{Path(file).name} is not a timeline: it holds no events.")
     names: dict[object, str] = {}
     under_way: dict[object, _UnderWay] = {}
-    operations: list[Operation] = []
     for event in events:
         pid, phase = event.get("pid"), event.get("ph")
-        if phase == "M" and event.get("name") == "process_name":
-            names[pid] = event.get("args", {}).get("name", "")
-        elif phase in ("B", "E", "X"):
-            try:
-                finished = under_way.setdefault(pid, _UnderWay(f"tensor {pid}")).take(event, is_whole=not damaged)
-            except (KeyError, TypeError, ValueError):
-                damaged += 1
-                continue
-            operations.extend([finished] if finished else [])
-    unnamed = set(under_way) - set(names)
-    for pid, name in names.items():
-        for operation in under_way[pid].finished if pid in under_way else []:
-            operation.tensor = name
+        try:
+            if phase == "M" and event.get("name") == "process_name":
+                names[pid] = event.get("args", {}).get("name", "")
+            elif phase in ("B", "E", "X"):
+                under_way.setdefault(pid, _UnderWay(f"tensor {pid}")).take(event, is_whole=not damaged)
+        except (AttributeError, KeyError, TypeError, ValueError):
+            damaged += 1
+    for pid, tensor in under_way.items():
+        for operation in tensor.finished:
+            operation.tensor = names.get(pid, operation.tensor)
+    operations = [operation for tensor in under_way.values() for operation in tensor.finished]
     operations.sort(key=lambda operation: operation.start)
-    unfinished = sum(recorded.operation is not None for recorded in under_way.values())
-    return Timeline(tuple(operations), unfinished, is_truncated, damaged, len(unnamed))
+    unfinished = sum(tensor.unfinished for tensor in under_way.values())
+    return Timeline(tuple(operations), unfinished, is_truncated, damaged, len(set(under_way) - set(names)))
 
 
 class _UnderWay:
@@ -214,10 +211,15 @@ class _UnderWay:
         self._next: Operation | None = None
         self._open: list[tuple[str, float]] = []
 
-    def take(self, event: Event, is_whole: bool) -> Operation | None:
-        """Note an event; the operation when this was its last.
+    @property
+    def unfinished(self) -> int:
+        """How many of its operations have begun and not ended."""
+        return sum(operation is not None for operation in (self.operation, self._next))
 
-        is_whole: whether no event is lost. If some are, a negotiation ends what was open before.
+    def take(self, event: Event, is_whole: bool) -> None:
+        """Note an event.
+
+        is_whole: whether no event of the file is damaged. If one is, a negotiation ends what was open before.
         """
         moment = float(event["ts"]) / 1e6
         negotiated = self._next or self.operation
@@ -228,8 +230,7 @@ class _UnderWay:
         elif event["ph"] == "X" and negotiated:
             negotiated.ready[int(event["name"])] = moment
         elif event["ph"] == "E" and self._open:  # without a begin it was under way when the recording started
-            return self._end(moment, event.get("args", {}))
-        return None
+            self._end(moment, event.get("args", {}))
 
     def _begin(self, name: str, moment: float) -> None:
         if name.startswith("NEGOTIATE_"):
@@ -243,7 +244,7 @@ class _UnderWay:
             self.operation.started = moment
         self._open.append((name, moment))
 
-    def _end(self, moment: float, arguments: dict[str, Any]) -> Operation | None:
+    def _end(self, moment: float, arguments: dict[str, Any]) -> None:
         name, begin = self._open.pop()
         operation = self.operation
         assert operation is not None, "what has begun belongs to an operation"
@@ -255,8 +256,6 @@ class _UnderWay:
             operation.end, operation.nbytes = moment, _nbytes(arguments)
             self.operation, self._next = self._next, None
             self.finished.append(operation)
-            return operation
-        return None
 
 
 def _part(activity: str) -> str:
@@ -264,7 +263,8 @@ def _part(activity: str) -> str:
 
 
 def _sum(nbytes: list[int | None]) -> int | None:
-    return None if None in nbytes else sum(number or 0 for number in nbytes)
+    known = [number for number in nbytes if number is not None]
+    return sum(known) if len(known) == len(nbytes) else None
 
 
 def _nbytes(arguments: dict[str, Any]) -> int | None:

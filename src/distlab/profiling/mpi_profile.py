@@ -1,6 +1,6 @@
 """A library that counts a program's MPI calls, built on the spot, and what it has counted.
 
-library = build(source, folder)
+library = build(source, folder)  # source: mpi_profile.c of chapter 11's programs
 launch.mpirun(program, environment={"LD_PRELOAD": str(library), "MPI_PROFILE": str(folder / "profile")})
 read(folder / "profile")[0]  # the rows of rank 0
 """

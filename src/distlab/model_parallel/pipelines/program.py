@@ -57,7 +57,7 @@ def simulate(
     backward_seconds: float = 2.0,
     network: Network | None = None,
 ) -> Timing:
-    """Run a schedule with chunks that only take time; by default messages take none.
+    """Run a schedule; by default messages take no time.
 
     forward_seconds, backward_seconds: of one micro-batch on a whole stage; each of its chunks takes an equal part.
     Raises ValueError as `orders` does.
@@ -91,7 +91,7 @@ class _Messages:
 
     async def take(self, each: Pass) -> None:
         """Wait for the message that this pass needs; none where the model begins, and where its loss is."""
-        sender = self._following(each, back=True)
+        sender = self._neighbour(each, 1 if each.kind == BACKWARD else -1)
         if sender is None:
             return
         # Messages of one stage come in the order in which it sends them, which need not be the order of need here.
@@ -101,7 +101,7 @@ class _Messages:
 
     async def pass_on(self, each: Pass) -> None:
         """Send what a pass gave to the stage that needs it, if any does."""
-        following = self._following(each)
+        following = self._neighbour(each, 1 if each.kind == FORWARD else -1)
         if following is None:
             return
         stage, needed_by = following
@@ -110,9 +110,9 @@ class _Messages:
         else:
             await self._rank.send(stage, np.array([KINDS.index(each.kind), *needed_by[1:]]))
 
-    def _following(self, each: Pass, back: bool = False) -> tuple[int, Pass] | None:
-        """The stage and the pass that go on with a micro-batch after `each` on this stage, or came before it."""
-        piece = each.chunk * self._rank.size + self._rank.index + (1 if (each.kind == FORWARD) != back else -1)
+    def _neighbour(self, each: Pass, step: int) -> tuple[int, Pass] | None:
+        """The same pass one piece of the model behind this stage's (`step` 1) or before it (-1), and its stage."""
+        piece = each.chunk * self._rank.size + self._rank.index + step
         if not 0 <= piece < self._pieces:
             return None
         return piece % self._rank.size, each._replace(chunk=piece // self._rank.size)

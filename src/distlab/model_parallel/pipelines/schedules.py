@@ -20,13 +20,13 @@ class Pass(NamedTuple):
     chunk: int = 0
 
 
-def gpipe(stages: int, micro_batches: int, stage: int, chunks: int = 1) -> list[Pass]:
+def gpipe(stages: int, micro_batches: int, stage: int, chunks: int) -> list[Pass]:
     """All forward passes, then all backward passes, the last first (Huang et al., arXiv:1811.06965, figure 2)."""
     forwards = [Pass(FORWARD, number) for number in range(micro_batches)]
     return forwards + [Pass(BACKWARD, number) for number in reversed(range(micro_batches))]
 
 
-def one_forward_one_backward(stages: int, micro_batches: int, stage: int, chunks: int = 1) -> list[Pass]:
+def one_forward_one_backward(stages: int, micro_batches: int, stage: int, chunks: int) -> list[Pass]:
     """As many forward passes as stages follow, then one forward and one backward in turn, then the rest backward.
 
     So at most p − s micro-batches are under way on stage s, not m (Narayanan et al., arXiv:2104.04473, section 2.2.1
@@ -37,7 +37,7 @@ def one_forward_one_backward(stages: int, micro_batches: int, stage: int, chunks
     return _in_turn(forwards, backwards, ahead=stages - stage - 1)
 
 
-def interleaved(stages: int, micro_batches: int, stage: int, chunks: int = 2) -> list[Pass]:
+def interleaved(stages: int, micro_batches: int, stage: int, chunks: int) -> list[Pass]:
     """1F1B with v chunks a stage: p micro-batches go through chunk 0, the same p through chunk 1, and so on.
 
     The bubble is v times shorter, and there are v times as many messages (Narayanan et al., arXiv:2104.04473, section
