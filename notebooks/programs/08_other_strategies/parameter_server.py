@@ -69,7 +69,8 @@ class Trainer:
         pairs = zip(weights, tape.gradient(loss, weights), strict=True)
         updated = [weight.assign_sub(LEARNING_RATE * gradient) for weight, gradient in pairs]
         with tf.control_dependencies(updated):  # raise the version, get the old one, at once
-            version = tf.raw_ops.ResourceCountUpTo(resource=self.version.handle, limit=2**31, T=tf.int64)
+            handle = self.version.handle
+            version = tf.raw_ops.ResourceCountUpTo(resource=handle, limit=2**31, T=tf.int64)
         return tf.stack([tf.cast(worker, tf.int64), version, version - version_read])
 
     def schedule(self, number: int, seconds: np.ndarray) -> tf.distribute.coordinator.RemoteValue:

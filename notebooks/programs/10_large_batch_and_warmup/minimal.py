@@ -34,10 +34,10 @@ layers = [tf.keras.layers.Dense(128, activation="relu"), tf.keras.layers.Dense(1
 model = tf.keras.Sequential([tf.keras.layers.InputLayer((64,)), *layers])
 loss = tf.keras.losses.SparseCategoricalCrossentropy(from_logits=True)
 model.compile(hvd.DistributedOptimizer(optimizer), loss, metrics=["accuracy"])
-broadcast_variables(model.variables, root_rank=0)  # before fit (chapter 09); AdamW's start at 0
+broadcast_variables(model.variables, root_rank=0)  # before fit (chapter 09); AdamW's are 0
 model.fit(train, epochs=epochs, steps_per_epoch=steps, verbose=0)
 if hvd.rank() == 0:
-    rates = " ".join(f"{1000 * float(schedule(epoch * steps)):.1f}" for epoch in range(epochs + 1))
+    rates = " ".join(f"{1000 * schedule(epoch * steps):.1f}" for epoch in range(epochs + 1))
     _, accuracy = model.evaluate(samples.skip(1500).batch(297), verbose=0)
-    print(f"{hvd.size()} ranks, {steps} steps per epoch, test accuracy {accuracy:.3f};", end=" ")
+    print(f"{hvd.size()} ranks, {steps} steps/epoch, test accuracy {accuracy:.3f};", end=" ")
     print(f"rates × 1000: {rates}")

@@ -40,10 +40,11 @@ def squared_norm(gradients: list[tf.Tensor]) -> tf.Tensor:
 
 
 @tf.function(autograph=False)
-def step(model: tf.keras.Model, images: tf.Tensor, labels: tf.Tensor, rate: float) -> tf.Tensor:
+def step(model: tf.Module, images: tf.Tensor, labels: tf.Tensor, rate: float) -> tf.Tensor:
     """One step of SGD on all ranks; the mean loss before it, and both squared norms."""
     with tf.GradientTape() as tape:
-        loss = tf.reduce_mean(tf.nn.sparse_softmax_cross_entropy_with_logits(labels, model(images)))
+        losses = tf.nn.sparse_softmax_cross_entropy_with_logits(labels, model(images))
+        loss = tf.reduce_mean(losses)
     own = tape.gradient(loss, model.trainable_variables)
     mean_loss, small_square, *mean = hvd.grouped_allreduce([loss, squared_norm(own), *own])
     for variable, gradient in zip(model.trainable_variables, mean, strict=True):

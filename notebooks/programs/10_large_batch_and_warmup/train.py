@@ -82,11 +82,11 @@ class Training:
         return tf.constant(self.images[own]), tf.constant(self.labels[own])
 
     @tf.function(autograph=False)
-    def loss_and_gradients(self, images: tf.Tensor, labels: tf.Tensor) -> tuple[tf.Tensor, list[tf.Tensor]]:
+    def loss_and_gradients(self, images: tf.Tensor, labels: tf.Tensor) -> tuple[tf.Tensor, list]:
         """The means over the global batch, the same on every rank."""
         with tf.GradientTape() as tape:
-            losses = tf.nn.sparse_softmax_cross_entropy_with_logits(labels, self.model(images, training=True))
-            loss = tf.reduce_mean(losses)
+            logits = self.model(images, training=True)
+            loss = tf.reduce_mean(tf.nn.sparse_softmax_cross_entropy_with_logits(labels, logits))
         gradients = tape.gradient(loss, self.model.trainable_variables)
         mean_loss, *mean_gradients = hvd.grouped_allreduce([loss, *gradients])
         return mean_loss, mean_gradients

@@ -38,11 +38,12 @@ model.build((None, 28, 28, 1))
 broadcast_variables(model.variables, root_rank=0)
 steps, ends, folder = 5000 // hvd.size() // 256, [], tempfile.TemporaryDirectory()
 for way, save_freq in {"plain": None, "saving": "epoch", "rarer": 4 * steps}.items():
-    callbacks = [tf.keras.callbacks.LambdaCallback(on_epoch_end=lambda *_: ends.append(clock()))]
+    timing = tf.keras.callbacks.LambdaCallback(on_epoch_end=lambda *_: ends.append(clock()))
+    callbacks = [timing]
     if save_freq and hvd.rank() == 0:  # section 3; "rarer" saves in the fourth epoch
         saving = tf.keras.callbacks.ModelCheckpoint(folder.name, save_freq=save_freq)
         callbacks.insert(0, saving)
     how = {"steps_per_epoch": steps, "epochs": 6, "callbacks": callbacks, "verbose": 0}
     counts = np.int64(model.fit(train.batch(256).repeat(), **how).history["images"])
     seconds = np.mean(np.diff(ends[-5:]))  # without two epochs, with the first trace and save
-    print(f"rank {hvd.rank()}: {steps} steps, {counts} images, {seconds:.3f} s, {way}", flush=True)
+    print(f"rank {hvd.rank()}: {steps} steps, {counts} images, {seconds:.3f} s, {way}")

@@ -46,7 +46,7 @@ class Stage:
         self.tapes: dict[int, tuple] = {}
 
     def forward(self, number: int, inputs: tf.Tensor, labels: tf.Tensor, batch: int) -> tf.Tensor:
-        """The outputs for a micro-batch; on the last stage its share of the mean loss of `batch` examples."""
+        """Its outputs; on the last stage its share of the mean loss of `batch` examples."""
         with tf.device(self.device), tf.GradientTape() as tape:
             outputs = inputs = tf.identity(inputs)
             tape.watch(inputs)

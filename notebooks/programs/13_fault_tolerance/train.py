@@ -33,6 +33,7 @@ import faults
 import tensorflow as tf
 import whole_checkpoints
 
+Strategy = tf.distribute.Strategy
 BATCH, IMAGES, SEED = 64, 768, 13  # images in a global batch, whatever the number of workers, and in an epoch
 
 
@@ -51,14 +52,14 @@ def batches(options: argparse.Namespace, first_step: int) -> tf.data.Dataset:
     return positions.map(image_at).batch(BATCH).with_options(by_sample)
 
 
-def resume(strategy: tf.distribute.Strategy, checkpoint: tf.train.Checkpoint, folder: Path | None) -> None:
+def resume(strategy: Strategy, checkpoint: tf.train.Checkpoint, folder: Path | None) -> None:
     """Restore the newest whole checkpoint: the chief, who has the folder, reads it for all."""
     expected = whole_checkpoints.layout(checkpoint)  # names and shapes of all variables
     if folder:
         chosen = whole_checkpoints.newest(folder, expected)
         if chosen:
             checkpoint.read(chosen).assert_existing_objects_matched()
-        whole_checkpoints.rewrite_list(folder, chosen)  # so that the manager forgets the damaged ones
+        whole_checkpoints.rewrite_list(folder, chosen)  # the manager forgets the damaged ones
     variables = [*checkpoint.model.variables, *checkpoint.optimizer.variables]
     values = strategy.run(values_of_chief, args=(variables,))
     for variable, value in zip(variables, values, strict=True):
@@ -76,7 +77,7 @@ def values_of_chief(variables: list[tf.Variable]) -> list[tf.Tensor]:
 class SaveAndStop(tf.keras.callbacks.Callback):
     """Saves every few steps. When any worker has received a notice, all save at the same step and stop."""
 
-    def __init__(self, strategy: tf.distribute.Strategy, manager: tf.train.CheckpointManager, every: int = 5) -> None:
+    def __init__(self, strategy: Strategy, manager: tf.train.CheckpointManager, every: int = 5) -> None:
         super().__init__()
         self.strategy, self.manager, self.every = strategy, manager, every
 
@@ -94,7 +95,7 @@ class SaveAndStop(tf.keras.callbacks.Callback):
             self.model.stop_training = True
 
 
-def have_notice(strategy: tf.distribute.Strategy) -> float:
+def have_notice(strategy: Strategy) -> float:
     """How many replicas have received a notice: an all-reduce that all workers call together."""
     own = strategy.run(lambda: tf.constant(float(bool(notices))))
     return float(strategy.reduce("SUM", own, axis=None))
@@ -123,7 +124,7 @@ def main() -> None:
     print("done", flush=True)
 
 
-def train(options: argparse.Namespace, strategy: tf.distribute.Strategy, worker: int) -> tuple[bool, dict]:
+def train(options: argparse.Namespace, strategy: Strategy, worker: int) -> tuple[bool, dict]:
     """Whether all steps are done; the first step of this run and the weights."""
     tf.keras.utils.set_random_seed(SEED)
     tf.get_logger().setLevel("ERROR")  # else it finds every callback slow compared with steps as short as these

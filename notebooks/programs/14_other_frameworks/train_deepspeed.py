@@ -55,8 +55,8 @@ def configuration(options: object, stage: int) -> dict:
     settings = {
         "train_micro_batch_size_per_gpu": options.batch,
         "gradient_accumulation_steps": 1,
-        # Stage 0 divides nothing, 1 the optimizer's state, 2 gradients too, 3 weights too, even
-        # the small ones.
+        # Stage 0 divides nothing, 1 the optimizer's state, 2 gradients too, 3 weights too,
+        # even the small ones.
         "zero_optimization": {"stage": stage, "stage3_param_persistence_threshold": 0},
         "zero_allow_untested_optimizer": True,  # it knows Adam; plain SGD works just as well
     }

@@ -68,7 +68,7 @@ async def parameter_server(
     return None
 
 
-async def _serve(rank: Rank, weights: np.ndarray, steps: int, learning_rate: float) -> Training:
+async def _serve(rank: Rank, weights: np.ndarray, steps: int, rate: float) -> Training:
     training = Training(weights)
     workers = range(1, rank.size)
     gradients_to_come = dict.fromkeys(workers, steps)
@@ -79,7 +79,7 @@ async def _serve(rank: Rank, weights: np.ndarray, steps: int, learning_rate: flo
 
     while any(gradients_to_come.values()):
         worker, gradient = await rank.receive_any()
-        await rank.reduce(weights, (-learning_rate * gradient).astype(weights.dtype))
+        await rank.reduce(weights, (-rate * gradient).astype(weights.dtype))
         staleness = len(training.updates) - updates_when_given[worker]
         training.updates.append(Update(worker, staleness, rank.now))
         updates_when_given[worker] = len(training.updates)
