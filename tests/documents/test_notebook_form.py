@@ -60,12 +60,9 @@ def test_the_notebook_keeps_to_the_sizes(notebook: Path) -> None:
     assert sum(map(words, text)) <= 2400
     assert [source[:60] for source in text if words(source) > 150] == []
     assert max(code) <= 25
-    listings = [
-        output.data.get("text/markdown", "") for cell in cells for output in cell.get("outputs", []) if "data" in output
-    ]
-    shown = [cell.source for cell in cells if cell.cell_type == "code"] + [
-        text for text in listings if text[:3] == "```"
-    ]
+    outputs = [output.get("data", {}).get("text/markdown", "") for cell in cells for output in cell.get("outputs", [])]
+    shown = [cell.source for cell in cells if cell.cell_type == "code"]
+    shown += [listing for listing in outputs if listing.startswith("```")]
     assert [line for text in shown for line in text.split("\n") if len(line) > 95] == []
     assert sum(lines <= 15 for lines in code) >= len(code) / 2
 
