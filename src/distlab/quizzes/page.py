@@ -67,19 +67,18 @@ def _fields(item: Item, name: str) -> str:
     kind = "radio" if item.kind is Kind.ONE else "checkbox"
     return "\n".join(
         f'<label><input type="{kind}" name="{name}" value="{place}"> '
-        f"<span>({paper.LETTERS[place]}) {_inline(option.text)}</span></label>"
-        for place, option in enumerate(item.options)
+        f"<span>({letter}) {_inline(option.text)}</span></label>"
+        for place, (letter, option) in enumerate(paper.lettered(item))
     )
 
 
 def _answers(item: Item) -> str:
     notes = []
-    for letter, option in zip(paper.LETTERS, item.options, strict=False):
-        label = option.text if item.kind is Kind.NUMBER else f"({letter})"
+    for letter, option in paper.lettered(item):
         value = "" if option.value is None else f' data-value="{option.value!r}"'
         right = ' data-right="yes"' if option.is_right else ""
         why = f'<span class="why">{_inline(paper.verdict(option))}</span>'
-        notes.append(f"<li{value}{right}>{_inline(label)}: {why}</li>")
+        notes.append(f"<li{value}{right}>{_inline(paper.label(item, letter, option))}: {why}</li>")
     return "<details><summary>Answer and explanations</summary>\n<ul>\n" + "\n".join(notes) + "\n</ul></details>"
 
 

@@ -30,12 +30,12 @@ def markdown(items: Sequence[Item], title: str, with_answers: bool) -> str:
         if item.kind is Kind.NUMBER:
             lines += [f"Answer: ______ {item.unit}".rstrip(), ""]
         else:
-            lines += [f"- ({letter}) {option.text}" for letter, option in _lettered(item)] + [""]
+            lines += [f"- ({letter}) {option.text}" for letter, option in lettered(item)] + [""]
     if with_answers:
         lines += ["# Answers", ""]
         for place, item in enumerate(items, 1):
             lines += [f"{place}. **{answer(item)}**", ""]
-            lines += [f"    - {_label(item, letter, option)}: {verdict(option)}" for letter, option in _lettered(item)]
+            lines += [f"    - {label(item, letter, option)}: {verdict(option)}" for letter, option in lettered(item)]
             lines.append("")
     return "\n".join(lines)
 
@@ -48,7 +48,7 @@ def text(items: Sequence[Item]) -> str:
         lines += [f"   | {line}" for line in item.block.splitlines()]
         lines += [f"   {task(item)}"]
         if item.kind is not Kind.NUMBER:
-            lines += [f"   ({letter}) {option.text}" for letter, option in _lettered(item)]
+            lines += [f"   ({letter}) {option.text}" for letter, option in lettered(item)]
         lines.append("")
     return "\n".join(lines)
 
@@ -77,12 +77,14 @@ def answer(item: Item) -> str:
     """The right answer in short: letters, or the number."""
     if item.kind is Kind.NUMBER:
         return item.right_options[0].text
-    return ", ".join(f"({letter})" for letter, option in _lettered(item) if option.is_right)
+    return ", ".join(f"({letter})" for letter, option in lettered(item) if option.is_right)
 
 
-def _lettered(item: Item) -> list[tuple[str, Option]]:
+def lettered(item: Item) -> list[tuple[str, Option]]:
+    """Each option with the letter that stands before it."""
     return list(zip(LETTERS, item.options, strict=False))
 
 
-def _label(item: Item, letter: str, option: Option) -> str:
+def label(item: Item, letter: str, option: Option) -> str:
+    """How the answers name an option."""
     return option.text if item.kind is Kind.NUMBER else f"({letter})"

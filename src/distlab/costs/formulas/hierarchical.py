@@ -10,6 +10,7 @@ ranks counts as full; and where several ranks of a host send at once, the bytes 
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -17,6 +18,8 @@ from numpy.typing import ArrayLike
 from distlab.costs.formulas.collectives import all_reduce_halving_doubling, all_reduce_ring, all_reduce_tree
 from distlab.costs.formulas.cost import Cost, Numbers, checked, floor_log2
 from distlab.simulate import Link
+
+AllReduce = Callable[[ArrayLike, ArrayLike], Cost]
 
 
 @dataclass(frozen=True)
@@ -89,45 +92,17 @@ def recursive_doubling(ranks: ArrayLike, array_bytes: ArrayLike, ranks_per_host:
     inside = np.minimum(floor_log2(k), doublings)
     between = doublings - inside
     extra = (p > np.exp2(doublings)).astype(np.float64)
-    several = hosts > 1
-    return Levels(
-        inside + 2 * extra * ~several,
-        (inside + 2 * extra * ~several) * n,
-        between + 2 * extra * several,
-        (between * k + 2 * extra * several) * n,
-        (doublings + extra) * n,
-    )
+    inside, folded_between = inside + 2 * extra * (hosts == 1), 2 * extra * (hosts > 1)
+    reduced = (doublings + extra) * n
+    return Levels(inside, inside * n, between + folded_between, (between * k + folded_between) * n, reduced)
 
 
-def halving_doubling(ranks: ArrayLike, array_bytes: ArrayLike, ranks_per_host: int) -> Levels:
-    """Rabenseifner's algorithm, nearest ranks first as in MPICH, so that the large messages stay inside hosts.
-
-    Inside a host halving leaves each rank n/k bytes, and k ranks at once exchange those between hosts. (The program in
-    `distlab.collectives` begins with the farthest ranks, which is as good where all are equally far.) Numbers of hosts
-    or of ranks on a host that are no powers of two pay for folding as `all_reduce_halving_doubling` does.
-    """
+def two_levels(
+    inside: AllReduce, between: AllReduce, ranks: ArrayLike, array_bytes: ArrayLike, ranks_per_host: int
+) -> Levels:
+    """One algorithm inside hosts leaves each rank n/k bytes, and k ranks at once exchange those between hosts."""
     _, n, k, hosts = _hosts(ranks, array_bytes, ranks_per_host)
-    return _levels(all_reduce_halving_doubling(k, n), all_reduce_halving_doubling(hosts, n / k), at_once=k)
-
-
-def hierarchical(ranks: ArrayLike, array_bytes: ArrayLike, ranks_per_host: int) -> Levels:
-    """Ring reduce-scatter inside hosts, ring all-reduces between them (one per chunk, at once), ring all-gather inside.
-
-    2(k−1) α + 2((k−1)/k) nβ inside and 2(h−1) α + 2((h−1)/h) nβ between: fewer steps than one ring through all ranks.
-    Exact, on the virtual cluster too, when every host is full and hk divides the number of elements.
-    """
-    _, n, k, hosts = _hosts(ranks, array_bytes, ranks_per_host)
-    return _levels(all_reduce_ring(k, n), all_reduce_ring(hosts, n / k), at_once=k)
-
-
-def hierarchical_halving_doubling(ranks: ArrayLike, array_bytes: ArrayLike, ranks_per_host: int) -> Levels:
-    """Rings inside hosts as in `hierarchical`, Rabenseifner's algorithm between them.
-
-    Goyal et al. (arXiv:1706.02677, section 4) reduce inside each server, run halving-doubling between the servers and
-    broadcast inside each; their halving-doubling was up to three times faster than the ring on 32 servers.
-    """
-    _, n, k, hosts = _hosts(ranks, array_bytes, ranks_per_host)
-    return _levels(all_reduce_ring(k, n), all_reduce_halving_doubling(hosts, n / k), at_once=k)
+    return _levels(inside(k, n), between(hosts, n / k), at_once=k)
 
 
 ALGORITHMS: dict[str, Callable[[ArrayLike, ArrayLike, int], Levels]] = {
@@ -135,9 +110,18 @@ ALGORITHMS: dict[str, Callable[[ArrayLike, ArrayLike, int], Levels]] = {
     "tree": tree,
     "ring": ring,
     "recursive_doubling": recursive_doubling,
-    "halving_doubling": halving_doubling,
-    "hierarchical": hierarchical,
-    "hierarchical_halving_doubling": hierarchical_halving_doubling,
+    # Rabenseifner's algorithm, nearest ranks first as in MPICH, so that the large messages stay inside hosts. (The
+    # program in `distlab.collectives` begins with the farthest ranks, which is as good where all are equally far.)
+    # Numbers of hosts or of ranks on a host that are no powers of two pay for folding.
+    "halving_doubling": partial(two_levels, all_reduce_halving_doubling, all_reduce_halving_doubling),
+    # Ring reduce-scatter inside hosts, ring all-reduces between them (one per chunk, at once), ring all-gather inside:
+    # 2(k−1) α + 2((k−1)/k) nβ inside and 2(h−1) α + 2((h−1)/h) nβ between, fewer steps than one ring through all ranks.
+    # Exact, on the virtual cluster too, when every host is full and hk divides the number of elements.
+    "hierarchical": partial(two_levels, all_reduce_ring, all_reduce_ring),
+    # Rings inside hosts, Rabenseifner's algorithm between them. Goyal et al. (arXiv:1706.02677, section 4) reduce
+    # inside each server, run halving-doubling between the servers and broadcast inside each; their halving-doubling was
+    # up to three times faster than the ring on 32 servers.
+    "hierarchical_halving_doubling": partial(two_levels, all_reduce_ring, all_reduce_halving_doubling),
 }
 """Every all-reduce that `predict` knows."""
 

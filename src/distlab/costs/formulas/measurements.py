@@ -140,13 +140,8 @@ def serial_share(speedup: ArrayLike, ranks: ArrayLike) -> Numbers:
 
 BUS_FACTOR: dict[str, Callable[[Numbers], Numbers]] = {
     "all_reduce": lambda p: 2 * (p - 1) / p,
-    "reduce_scatter": lambda p: (p - 1) / p,
-    "all_gather": lambda p: (p - 1) / p,
-    "all_to_all": lambda p: (p - 1) / p,
-    "gather": lambda p: (p - 1) / p,
-    "scatter": lambda p: (p - 1) / p,
-    "broadcast": lambda p: np.ones_like(p),
-    "reduce": lambda p: np.ones_like(p),
+    **dict.fromkeys(("reduce_scatter", "all_gather", "all_to_all", "gather", "scatter"), lambda p: (p - 1) / p),
+    **dict.fromkeys(("broadcast", "reduce"), np.ones_like),
 }
 """What the algorithm bandwidth is multiplied with, per collective, as a function of the number of ranks.
 

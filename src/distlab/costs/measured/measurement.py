@@ -5,6 +5,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -110,9 +111,7 @@ class ClusterMeasurement:
 
     def source(self) -> str:
         """Where the numbers come from, in one line."""
-        place = " on ".join(
-            f"{number:,} {noun}{'s' * (number != 1)}" for number, noun in ((self.ranks, "rank"), (self.hosts, "host"))
-        )
+        place = f"{self.ranks:,} rank{'s' * (self.ranks != 1)} on {self.hosts:,} host{'s' * (self.hosts != 1)}"
         versions = ", ".join(f"{package} {version}" for package, version in self.versions.items())
         return f"measured on {self.date} with {place} ({self.communication}; {self.processor}; {versions})"
 
@@ -125,16 +124,18 @@ def write(measurement: ClusterMeasurement, file: Path) -> None:
 def read(file: str | Path) -> ClusterMeasurement:
     """The measurement in a file; raises WrongMeasurement, in one sentence, for a file that holds none."""
     try:
-        content = json.loads(Path(file).read_text(encoding="utf-8"))
+        content = json.loads(Path(file).read_text(encoding="utf-8"), object_hook=_spread_or_entries)
         if content["format"] != FORMAT:
             raise ValueError
-        content = {field.name: content[field.name] for field in fields(ClusterMeasurement)}
-        spreads = {name: Spread(**content[name]) for name in ("step_alone", "gradients_alone", "step")}
-        all_reduces = tuple(Spread(**each) for each in content["all_reduces"])
-        lists = {name: tuple(content[name]) for name in ("gradient_bytes", "ranks_per_host", "sizes")}
-        return ClusterMeasurement(**{**content, **lists, **spreads, "all_reduces": all_reduces})
+        entries: dict[str, Any] = {field.name: content[field.name] for field in fields(ClusterMeasurement)}
+        tuples = {name: tuple(value) for name, value in entries.items() if isinstance(value, list)}
+        return ClusterMeasurement(**entries | tuples)
     except (OSError, KeyError, TypeError, ValueError) as error:
         raise WrongMeasurement(f"{file} is no measurement; `distlab measure --output {file}` writes one.") from error
+
+
+def _spread_or_entries(entries: dict[str, Any]) -> Any:
+    return Spread(**entries) if "median" in entries else entries
 
 
 def require_same_set_up(measurements: Sequence[ClusterMeasurement]) -> None:

@@ -40,15 +40,15 @@ _MEDIAN_ERROR = math.sqrt(math.pi / 2)
 
 
 @dataclass(frozen=True)
-class ClusterModel:
-    """What the measurements say. Make it with `model_of`.
+class MeasuredPrediction:
+    """What `predict_measured` gives; arrays have the shape of `ranks`, seconds are float64.
 
     base: the measurement with the most ranks, whose step, computing and overlap are those of the model.
     fit: α, β and, from several numbers of ranks, the overhead of each all-reduce.
     correction: the measured all-reduce of the gradients, relative to the fit.
     hidden_share: h. deviation: the standard deviation of the corrected fit's relative errors, for arrays of at least a
     quarter of what an all-reduce of gradients moves: smaller ones behave differently on many networks.
-    separates_overhead: whether latency and overhead are known separately.
+    own_cores: whether each rank has cores of its own.
     """
 
     measurements: tuple[ClusterMeasurement, ...]
@@ -57,112 +57,94 @@ class ClusterModel:
     correction: float
     hidden_share: float
     deviation: float
-    separates_overhead: bool
-
-    def communication_seconds(self, ranks: Array) -> Array:
-        """A(p), float64 of the shape of `ranks`."""
-        return self.correction * gradient_seconds(self.fit, self.base, ranks)
-
-    def communication_range(self, ranks: Array) -> tuple[Array, Array]:
-        """A(p) where the start-up of an all-reduce is all overhead, and where it is as predicted; the lower first."""
-        predicted = self.communication_seconds(ranks)
-        if self.separates_overhead:
-            return predicted, predicted
-        algorithm = self.base.algorithm
-        measured_steps = all_reduce(algorithm, self.base.ranks, 0.0).steps
-        steps = np.asarray(all_reduce(algorithm, ranks, np.zeros_like(ranks)).steps)
-        scale = self.correction * self.base.fused_all_reduces * self.fit.latency
-        constant = predicted + np.where(ranks > 1, (measured_steps - steps) * scale, 0.0)
-        return np.minimum(predicted, constant), np.maximum(predicted, constant)
-
-    def compute_seconds(self, ranks: Array, own_cores: bool = False) -> Array:
-        """C(p); with `own_cores` as if the hosts shared no cores."""
-        base = self.base
-        if own_cores or not base.shares_cores or base.gpus:
-            return np.full_like(ranks, base.step_alone.median)
-        turns = np.maximum(ranks * base.threads, base.cores) / max(base.ranks * base.threads, base.cores)
-        return np.asarray(base.step_alone.median * turns)
-
-    def step_seconds(self, compute: Array, communication: Array) -> Array:
-        """T(p)."""
-        return compute + communication - self.hidden_share * np.minimum(compute, communication)
-
-    def standard_error(self, compute: Array, communication: Array) -> Array:
-        """Of T(p): the fit's errors for communication, the error of the median for computing."""
-        of_median = self.base.step_alone.relative * _MEDIAN_ERROR / math.sqrt(self.base.repeats)
-        return np.hypot(communication * self.deviation, compute * of_median)
-
-
-@dataclass(frozen=True)
-class MeasuredPrediction:
-    """What `predict_measured` gives; arrays have the shape of `ranks`, seconds are float64.
-
-    lower_seconds, upper_seconds: the interval of the step. own_cores: whether each rank has cores of its own.
-    efficiency: throughput per rank relative to a rank that trains alone.
-    """
-
-    model: ClusterModel
     own_cores: bool
     ranks: NDArray[np.int64]
-    compute_seconds: Array
-    communication_seconds: Array
-    step_seconds: Array
-    lower_seconds: Array
-    upper_seconds: Array
+
+    @property
+    def separates_overhead(self) -> bool:
+        """Whether latency and overhead are known separately, from several numbers of ranks."""
+        return len({each.ranks for each in self.measurements}) > 1
+
+    @property
+    def compute_seconds(self) -> Array:
+        """C(p)."""
+        return self._compute_seconds(self.ranks)
+
+    @property
+    def communication_seconds(self) -> Array:
+        """A(p)."""
+        return self.correction * gradient_seconds(self.fit, self.base, self.ranks)
+
+    @property
+    def step_seconds(self) -> Array:
+        """T(p)."""
+        return self._step_seconds(self.communication_seconds)
+
+    @property
+    def lower_seconds(self) -> Array:
+        """The lower end of the interval of T(p)."""
+        communication = np.minimum(self.communication_seconds, self._communication_with_overhead_only())
+        return np.maximum(self._step_seconds(communication, -DEVIATIONS), 0.0)
+
+    @property
+    def upper_seconds(self) -> Array:
+        """The upper end of the interval of T(p)."""
+        communication = np.maximum(self.communication_seconds, self._communication_with_overhead_only())
+        return self._step_seconds(communication, DEVIATIONS)
 
     @property
     def images_per_second(self) -> Array:
         """Of all ranks together."""
-        return self.ranks * self.model.base.batch / self.step_seconds
+        return self.ranks * self.base.batch / self.step_seconds
 
     @property
     def efficiency(self) -> Array:
-        """From 0 to about 1."""
-        return self.model.compute_seconds(np.ones(1), self.own_cores) / self.step_seconds
+        """The throughput per rank relative to a rank that trains alone, from 0 to about 1."""
+        return self._compute_seconds(np.ones(1, np.int64)) / self.step_seconds
 
     @property
     def devices(self) -> Array:
         """GPUs, or else cores, that these ranks keep busy: as many per rank as measured; shared ones do not grow."""
-        base = self.model.base
-        if base.gpus:
-            return self.ranks * np.float64(base.gpus / base.ranks)
-        if self.own_cores:
-            return self.ranks * np.float64(base.cores / base.ranks)
+        base = self.base
+        if base.gpus or self.own_cores:
+            return self.ranks * np.float64((base.gpus or base.cores) / base.ranks)
         return np.full(self.ranks.shape, float(base.cores))
 
     @property
     def device(self) -> str:
         """What `devices` counts: "GPU" or "core"."""
-        return "GPU" if self.model.base.gpus else "core"
+        return "GPU" if self.base.gpus else "core"
 
     def device_hours(self, images: float) -> Array:
         """GPU or core hours to train on that many images."""
         return self.devices * images / self.images_per_second / 3600
 
+    def _compute_seconds(self, ranks: NDArray[np.int64]) -> Array:
+        base = self.base
+        if self.own_cores or not base.shares_cores or base.gpus:
+            return np.full(ranks.shape, base.step_alone.median)
+        turns = np.maximum(ranks * base.threads, base.cores) / max(base.ranks * base.threads, base.cores)
+        return np.asarray(base.step_alone.median * turns)
 
-def model_of(*measurements: ClusterMeasurement) -> ClusterModel:
-    """The model that one measurement gives, or several that differ in the number of ranks.
+    def _communication_with_overhead_only(self) -> Array:
+        """A(p) if the start-up of an all-reduce, where it is not known, is all overhead and does not grow with p."""
+        base = self.base
+        if self.separates_overhead:
+            return self.communication_seconds
+        steps, measured_steps = (all_reduce(base.algorithm, count, 0.0).steps for count in (self.ranks, base.ranks))
+        scale = self.correction * base.fused_all_reduces * self.fit.latency
+        return self.communication_seconds + np.where(self.ranks > 1, (measured_steps - steps) * scale, 0.0)
 
-    Raises WrongMeasurement where they do not belong together.
-    """
-    require_same_set_up(measurements)
-    base = max(measurements, key=lambda each: each.ranks)
-    ranks = np.repeat([each.ranks for each in measurements], [len(each.sizes) for each in measurements])
-    sizes = np.concatenate([each.sizes for each in measurements]).astype(np.float64)
-    seconds = [spread.median for each in measurements for spread in each.all_reduces]
-    separates_overhead = len(set(ranks.tolist())) > 1
-    fitted = fit(sizes, seconds, all_reduce(base.algorithm, ranks, sizes), with_overhead=separates_overhead)
-    alone, communication = base.step_alone.median, base.gradients_alone.median
-    # No more than all of the shorter one can be hidden.
-    hidden = min(1.0, (alone + communication - base.step.median) / min(alone, communication))
-    correction = communication / float(gradient_seconds(fitted, base, np.float64(base.ranks)))
-    near = sizes >= min(sum(base.gradient_bytes) / base.fused_all_reduces, max(base.sizes)) / 4
-    errors = correction * fitted.predicted[near] / fitted.measured[near] - 1
-    deviation = math.sqrt(float(np.mean(errors**2)))
-    return ClusterModel(tuple(measurements), base, fitted, correction, hidden, deviation, separates_overhead)
+    def _step_seconds(self, communication: Array, errors: int = 0) -> Array:
+        """T(p), and so many standard errors: of the fit for communication, of the median for computing."""
+        compute, base = self.compute_seconds, self.base
+        of_median = base.step_alone.relative * _MEDIAN_ERROR / math.sqrt(base.repeats)
+        error = np.hypot(communication * self.deviation, compute * of_median)
+        hidden = self.hidden_share * np.minimum(compute, communication)
+        return np.asarray(compute + communication - hidden + errors * error)
 
 
-def gradient_seconds(fitted: Fit, measurement: ClusterMeasurement, ranks: Numbers) -> Array:
+def gradient_seconds(fitted: Fit, measurement: ClusterMeasurement, ranks: Numbers | NDArray[np.int64]) -> Array:
     """The all-reduce of the gradients by the fit; 0 for one rank."""
     count = measurement.fused_all_reduces
     cost = all_reduce(measurement.algorithm, ranks, sum(measurement.gradient_bytes) / count)
@@ -185,19 +167,25 @@ def predict_measured(
     are asked for than it has cores or GPUs; ValueError for impossible ranks.
     """
     measurements = (measured,) if isinstance(measured, ClusterMeasurement) else tuple(measured)
-    model = model_of(*measurements)
+    require_same_set_up(measurements)
+    base = max(measurements, key=lambda each: each.ranks)
     p = np.atleast_1d(checked(ranks)[0])
-    limit = model.base.most_ranks
-    if limit is not None and p.max(initial=1) > limit:
+    if base.most_ranks is not None and p.max(initial=1) > base.most_ranks:
         raise WrongMeasurement(
-            f"One host was measured, and so no network: ask for at most {limit} ranks, or measure on two hosts."
+            f"One host was measured, and so no network: ask for at most {base.most_ranks} ranks, "
+            "or measure on two hosts."
         )
-    own_cores = not model.base.shares_cores if own_cores is None else own_cores
-    compute, communication = model.compute_seconds(p, own_cores), model.communication_seconds(p)
-    low, high = model.communication_range(p)
-    lower = model.step_seconds(compute, low) - DEVIATIONS * model.standard_error(compute, low)
-    upper = model.step_seconds(compute, high) + DEVIATIONS * model.standard_error(compute, high)
-    step = model.step_seconds(compute, communication)
-    return MeasuredPrediction(
-        model, own_cores, p.astype(np.int64), compute, communication, step, np.maximum(lower, 0.0), upper
-    )
+    swept = np.repeat([each.ranks for each in measurements], [len(each.sizes) for each in measurements])
+    sizes = np.concatenate([each.sizes for each in measurements]).astype(np.float64)
+    seconds = [spread.median for each in measurements for spread in each.all_reduces]
+    cost = all_reduce(base.algorithm, swept, sizes)
+    fitted = fit(sizes, seconds, cost, with_overhead=len(set(swept.tolist())) > 1)
+    alone, communication = base.step_alone.median, base.gradients_alone.median
+    # No more than all of the shorter one can be hidden.
+    hidden = min(1.0, (alone + communication - base.step.median) / min(alone, communication))
+    correction = communication / float(gradient_seconds(fitted, base, np.float64(base.ranks)))
+    near = sizes >= min(sum(base.gradient_bytes) / base.fused_all_reduces, max(base.sizes)) / 4
+    errors = correction * fitted.predicted[near] / fitted.measured[near] - 1
+    deviation = math.sqrt(float(np.mean(errors**2)))
+    own_cores = not base.shares_cores if own_cores is None else own_cores
+    return MeasuredPrediction(measurements, base, fitted, correction, hidden, deviation, own_cores, p.astype(np.int64))

@@ -2,12 +2,9 @@
 
 from collections.abc import Sequence
 
-import numpy as np
-
 from distlab.costs.measured.measurement import ClusterMeasurement, WrongMeasurement, require_same_set_up
 from distlab.costs.measured.prediction import DEVIATIONS, MeasuredPrediction
-from distlab.costs.prediction.report import plain_json
-from distlab.runtime import tables
+from distlab.costs.prediction.report import aligned, plain_json
 
 IMAGES = 1_000_000
 
@@ -32,7 +29,7 @@ def described(measurement: ClusterMeasurement) -> str:
 def as_table(prediction: MeasuredPrediction, images: int = IMAGES, compare: Sequence[ClusterMeasurement] = ()) -> str:
     """One line per number of ranks, below what it is about; then each measurement of `compare` and its residual."""
     columns = {
-        "  ranks": prediction.ranks,
+        "  ranks": map(str, prediction.ranks),
         "      step": map(_time, prediction.step_seconds),
         f"  {'interval':>21}": (
             f"{_time(low)} to {_time(high)}"
@@ -44,19 +41,16 @@ def as_table(prediction: MeasuredPrediction, images: int = IMAGES, compare: Sequ
         "  efficiency": (f"{100 * efficiency:.1f}%" for efficiency in prediction.efficiency),
         f"  {prediction.device} hours": (f"{hours:.3g}" for hours in prediction.device_hours(images)),
     }
-    lines = [*_about(prediction), f"{prediction.device} hours: for {images:,} images", ""]
-    lines.append(_aligned(tuple(columns), list(zip(*columns.values(), strict=True))))
+    lines = [*_about(prediction), f"{prediction.device} hours: for {images:,} images", "", aligned(columns)]
     if compare:
-        rows = [
-            (
-                f"{row['ranks']:g}",
-                _time(row["measured_seconds"]),
-                _time(row["predicted_seconds"]),
-                f"{100 * row['residual']:+.1f}%",
-            )
-            for row in residuals(prediction, compare)
-        ]
-        lines += ["", _aligned(("  ranks", "    measured", "   predicted", "    residual"), rows)]
+        rows = residuals(prediction, compare)
+        columns = {
+            "  ranks": (f"{row['ranks']:g}" for row in rows),
+            "    measured": (_time(row["measured_seconds"]) for row in rows),
+            "   predicted": (_time(row["predicted_seconds"]) for row in rows),
+            "    residual": (f"{100 * row['residual']:+.1f}%" for row in rows),
+        }
+        lines += ["", aligned(columns)]
     return "\n".join(lines)
 
 
@@ -65,27 +59,22 @@ def residuals(prediction: MeasuredPrediction, compare: Sequence[ClusterMeasureme
 
     Raises WrongMeasurement for one that is not of the prediction's set-up or whose ranks were not predicted.
     """
-    require_same_set_up([prediction.model.base, *compare])
-    compared = []
-    for measurement in compare:
-        places = np.flatnonzero(prediction.ranks == measurement.ranks)
-        if not len(places):
-            raise WrongMeasurement(f"There is no prediction for {measurement.ranks} ranks; name them with --ranks.")
-        predicted, measured = float(prediction.step_seconds[places[0]]), measurement.step.median
-        compared.append(
-            {
-                "ranks": measurement.ranks,
-                "measured_seconds": measured,
-                "predicted_seconds": predicted,
-                "residual": predicted / measured - 1,
-            }
+    require_same_set_up([prediction.base, *compare])
+    steps = dict(zip(prediction.ranks.tolist(), prediction.step_seconds.tolist(), strict=True))
+    rows = []
+    for ranks, measured in ((each.ranks, each.step.median) for each in compare):
+        if ranks not in steps:
+            raise WrongMeasurement(f"There is no prediction for {ranks} ranks; name them with --ranks.")
+        residual = steps[ranks] / measured - 1
+        rows.append(
+            {"ranks": ranks, "measured_seconds": measured, "predicted_seconds": steps[ranks], "residual": residual}
         )
-    return compared
+    return rows
 
 
 def as_json(prediction: MeasuredPrediction, images: int = IMAGES, compare: Sequence[ClusterMeasurement] = ()) -> str:
     """The same for programs: the model's numbers, and one list per quantity (seconds, images/s, fractions)."""
-    model, base = prediction.model, prediction.model.base
+    base = prediction.base
     names = (
         *("own_cores", "ranks", "step_seconds", "lower_seconds", "upper_seconds", "compute_seconds"),
         *("communication_seconds", "images_per_second", "efficiency", "device"),
@@ -94,11 +83,11 @@ def as_json(prediction: MeasuredPrediction, images: int = IMAGES, compare: Seque
         {
             "model": base.model,
             "batch": base.batch,
-            "sources": [each.source() for each in model.measurements],
-            "latency": model.fit.latency,
-            "seconds_per_byte": model.fit.seconds_per_byte,
-            "overhead": model.fit.overhead if model.separates_overhead else None,
-            **{name: getattr(model, name) for name in ("deviation", "correction", "hidden_share")},
+            "sources": [each.source() for each in prediction.measurements],
+            "latency": prediction.fit.latency,
+            "seconds_per_byte": prediction.fit.seconds_per_byte,
+            "overhead": prediction.fit.overhead if prediction.separates_overhead else None,
+            **{name: getattr(prediction, name) for name in ("deviation", "correction", "hidden_share")},
             "all_reduces": base.fused_all_reduces,
             "algorithm": base.algorithm,
             **{name: getattr(prediction, name) for name in names},
@@ -111,25 +100,25 @@ def as_json(prediction: MeasuredPrediction, images: int = IMAGES, compare: Seque
 
 def _about(prediction: MeasuredPrediction) -> list[str]:
     """What is predicted from what."""
-    model, base = prediction.model, prediction.model.base
-    count, hidden = base.fused_all_reduces, 100 * model.hidden_share
+    base = prediction.base
+    count, hidden = base.fused_all_reduces, 100 * prediction.hidden_share
     gradients = f"{sum(base.gradient_bytes) / 1e6:.2f} MB of gradients in {count} all-reduce{'s' * (count > 1)}"
     overlap = f"{hidden:.0f} % of the shorter of computing and all-reduce is hidden"
     if hidden < 0:
         overlap = "none; a step took longer than computing and all-reduce one after the other, "
         overlap += f"by {-hidden:.0f}% of the shorter"
-    fitted = f"latency {1e6 * model.fit.latency:.0f} µs, {8e-6 * model.fit.bandwidth:,.0f} Mbit/s"
-    if model.separates_overhead:
-        fitted += f", {1e3 * model.fit.overhead:.2f} ms for each all-reduce"
+    fitted = f"latency {1e6 * prediction.fit.latency:.0f} µs, {8e-6 * prediction.fit.bandwidth:,.0f} Mbit/s"
+    if prediction.separates_overhead:
+        fitted += f", {1e3 * prediction.fit.overhead:.2f} ms for each all-reduce"
     lines = [
         f"{base.model}, {base.batch} images per rank and step; {gradients}, {base.algorithm.replace('_', ' and ')}",
-        *(each.source() for each in model.measurements),
-        f"fit of the sweep: {fitted}; the gradients took {model.correction:.2f} times as long; "
-        f"deviation after that {100 * model.deviation:.0f} %",
+        *(each.source() for each in prediction.measurements),
+        f"fit of the sweep: {fitted}; the gradients took {prediction.correction:.2f} times as long; "
+        f"deviation after that {100 * prediction.deviation:.0f} %",
         f"overlap: {overlap}",
         f"interval: {DEVIATIONS} standard errors, of the fit and of the median of the step without communication",
     ]
-    if not model.separates_overhead:
+    if not prediction.separates_overhead:
         lines.append("          and what each all-reduce takes may grow with the ranks or not: measure a second number")
     if base.shares_cores:
         lines.append(
@@ -137,10 +126,6 @@ def _about(prediction: MeasuredPrediction) -> list[str]:
             + ("here each rank has its own" if prediction.own_cores else "so do those predicted")
         )
     return lines
-
-
-def _aligned(header: tuple[str, ...], rows: Sequence[tuple[object, ...]]) -> str:
-    return tables.text(header, rows, range(len(header)), gap="")
 
 
 def _time(seconds: float) -> str:

@@ -119,11 +119,14 @@ def predict(
     require_name(CHOICES, algorithm, "algorithm")
     p = np.asarray(checked(ranks)[0])
     every = np.append(p.ravel(), checked(baseline_ranks)[0])
-    speed = speed or model.measured.get(hardware.name)
     seconds, batch, speed_source = _one_device(model, hardware, speed, batch, assumptions)
-    compute, run = _steps(model, hardware, every, seconds, algorithm, overlap, bytes_per_parameter, assumptions)
-    step_seconds, compute_seconds, communication_seconds, all_reduces = (
-        values[:-1].reshape(p.shape) for values in (run.seconds, compute, run.communication, run.all_reduces)
+    compute = np.asarray(seconds * (1 + assumptions.variation * straggler_delay(every)))
+    all_reduce = _all_reduce_on(hardware, every, algorithm, assumptions)
+    run = step(model.layers, compute, all_reduce, overlap, assumptions, bytes_per_parameter)
+    nothing = np.zeros_like(compute)
+    steps, *sent = np.where(every == 1, [compute, nothing, nothing], run)  # one rank alone has nobody to send to
+    compute_seconds, step_seconds, communication_seconds, all_reduces = (
+        values[:-1].reshape(p.shape) for values in (compute, steps, *sent)
     )
     return Prediction(
         model,
@@ -139,7 +142,7 @@ def predict(
         compute_seconds,
         communication_seconds,
         all_reduces,
-        efficiency=run.seconds[-1] / step_seconds,
+        efficiency=steps[-1] / step_seconds,
     )
 
 
@@ -159,10 +162,11 @@ def _one_device(
     model: Model, hardware: Hardware, speed: Measurement | None, batch: int | None, assumptions: Assumptions
 ) -> tuple[float, int, str]:
     """Seconds of a step on one device, the batch, and where the speed is from."""
+    kind = "given"
+    if not speed and (speed := model.measured.get(hardware.name)):
+        kind = "second-hand" if speed.second_hand else "published"
     if speed:
         batch = batch or speed.batch
-        published = "second-hand" if speed.second_hand else "published"
-        kind = published if speed is model.measured.get(hardware.name) else "given"
         source = f"{kind}: {speed.images_per_second:g} images/s, {speed.source}"
         return batch / speed.images_per_second, batch, source
     batch = batch or model.batch
@@ -170,20 +174,9 @@ def _one_device(
     return assumptions.step_overhead + batch * model.training_flops / hardware.flops, batch, source
 
 
-def _steps(
-    model: Model,
-    hardware: Hardware,
-    ranks: Array,
-    seconds: float,
-    algorithm: str,
-    overlap: str,
-    bytes_per_parameter: int,
-    assumptions: Assumptions,
-) -> tuple[Array, StepTimes]:
-    """The seconds of computing, and the step, for float64 `ranks` (n,)."""
-    compute = np.asarray(seconds * (1 + assumptions.variation * straggler_delay(ranks)))
+def _all_reduce_on(hardware: Hardware, ranks: Array, algorithm: str, assumptions: Assumptions) -> AllReduceSeconds:
+    """The all-reduce among float64 `ranks` (n,), on connections as slow as the slowest of their hosts'."""
     inside, between = hardware.links_under(assumptions)
-    # As slow as the slowest of the hosts' connections.
     slower = np.asarray(1 + assumptions.variation * straggler_delay(hosts_of(ranks, hardware.ranks_per_host)))
 
     def all_reduce(entries: NDArray[np.int64], array_bytes: Array) -> tuple[Array, Array]:
@@ -196,13 +189,7 @@ def _steps(
             waiting, moving = np.where(is_faster, this_waiting, waiting), np.where(is_faster, this_moving, moving)
         return waiting * slower[entries], moving * slower[entries]
 
-    run = step(model.layers, compute, all_reduce, overlap, assumptions, bytes_per_parameter)
-    alone = ranks == 1
-    return compute, StepTimes(
-        np.where(alone, compute, run.seconds),
-        np.where(alone, 0.0, run.communication),
-        np.where(alone, 0, run.all_reduces),
-    )
+    return all_reduce
 
 
 def step(
@@ -225,7 +212,10 @@ def step(
     is not in OVERLAPS.
     """
     require_name(OVERLAPS, overlap, "overlap")
-    ready = _ready(layers, assumptions.backward_share) if overlap != "none" else np.ones(len(layers))
+    # The share of the computing after which each gradient is ready.
+    work = np.cumsum([layer.multiply_adds for layer in reversed(layers)], dtype=np.float64)
+    ready: Array = 1 - assumptions.backward_share + assumptions.backward_share * work / work[-1]
+    ready[0 if overlap == "none" else -1 :] = 1.0
     sent = np.cumsum([0.0] + [bytes_per_parameter * layer.parameters for layer in reversed(layers)])
     fusion_bytes = 0.0 if overlap == "layers" else assumptions.fusion_bytes
     phases = PHASES if overlap == "fusion" else 1
@@ -270,11 +260,3 @@ def _run(
         first[active] = last
         active = active[last < len(ready)]
     return StepTimes(free, communication, all_reduces)
-
-
-def _ready(layers: tuple[Layer, ...], backward_share: float) -> Array:
-    """The share of the computing after which each gradient is ready, float64 (layers,), the last layer first."""
-    work = np.cumsum([layer.multiply_adds for layer in reversed(layers)], dtype=np.float64)
-    ready: Array = 1 - backward_share + backward_share * work / work[-1]
-    ready[-1] = 1.0
-    return ready

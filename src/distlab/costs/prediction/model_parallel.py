@@ -132,42 +132,35 @@ def predict_split(
         raise ValueError(f"{machine.name} has no matrix units for half precision")
     data, micro_batches = _divided(model, ranks, split, sequences)
     sequences = data * split.micro_batch * micro_batches
-    inside, between = machine.links_under(assumptions)
+    (inside, between), per_host = machine.links_under(assumptions), machine.ranks_per_host
+    boundary_bytes = model.boundary_bytes(split.micro_batch)
+    activations = model.layer_activation_bytes(split.micro_batch, split.tensor)
+    parameters = model.parameters / (split.tensor * split.pipeline)
     layer_passes = micro_batches * model.layers / split.pipeline
     matrix = model.training_flops(sequences) / (ranks * machine.matrix_flops * assumptions.matrix_share)
-    activations = model.layer_activation_bytes(split.micro_batch, split.tensor)
     memory = layer_passes * MEMORY_PASSES * activations / machine.memory_bandwidth
-    one_all_reduce = ring(split.tensor, model.boundary_bytes(split.micro_batch), machine.ranks_per_host)
+    one_all_reduce = ring(split.tensor, boundary_bytes, per_host)
     tensor = layer_passes * ALL_REDUCES_PER_LAYER * float(one_all_reduce.seconds(inside, between))
-    bubble = (split.pipeline - 1) / (split.chunks * micro_batches) * (matrix + memory + tensor)
-    state_bytes = model_state_bytes(model.parameters / (split.tensor * split.pipeline), data, split.zero)
+    # The first stage keeps its layers' inputs for every micro-batch under way, not divided among the tensor ranks, and
+    # the activations of the layer that is being recomputed (Korthikanti et al., arXiv:2205.05198, section 5).
+    schedule = "interleaved" if split.chunks > 1 else "1f1b"
+    under_way = activations_held(schedule, split.pipeline, micro_batches, 0, split.chunks)
+    kept = under_way * model.layers / split.pipeline * boundary_bytes
     return SplitPrediction(
         model,
         machine,
         split,
         int(ranks),
         int(sequences),
-        matrix_seconds=float(matrix),
-        memory_seconds=float(memory),
+        matrix_seconds=matrix,
+        memory_seconds=memory,
         tensor_seconds=tensor,
-        pipeline_seconds=_pipeline_seconds(model, machine, split, micro_batches, inside, between),
-        bubble_seconds=float(bubble),
-        data_seconds=_data_seconds(model, machine, split, data, micro_batches, inside, between),
-        state_bytes=float(state_bytes),
-        activation_bytes=activation_bytes(model, split, micro_batches),
+        pipeline_seconds=_pipeline_seconds(boundary_bytes, split, micro_batches, per_host, inside, between),
+        bubble_seconds=(split.pipeline - 1) / (split.chunks * micro_batches) * (matrix + memory + tensor),
+        data_seconds=_data_seconds(parameters, split, data, micro_batches, per_host, inside, between),
+        state_bytes=float(model_state_bytes(parameters, data, split.zero)),
+        activation_bytes=float(kept + activations),
     )
-
-
-def activation_bytes(model: Transformer, split: Split, micro_batches: int) -> float:
-    """What the first stage keeps: its layers' inputs for every micro-batch under way, and one layer's activations.
-
-    2sbh for each layer and micro-batch (not divided among the tensor ranks), and sbh(10 + 24/t + 5as/(ht)) for the
-    layer that is being recomputed (Korthikanti et al., arXiv:2205.05198, equation 2 and section 5).
-    """
-    schedule = "interleaved" if split.chunks > 1 else "1f1b"
-    under_way = activations_held(schedule, split.pipeline, micro_batches, 0, split.chunks)
-    kept = under_way * model.layers / split.pipeline * model.boundary_bytes(split.micro_batch)
-    return float(kept + model.layer_activation_bytes(split.micro_batch, split.tensor))
 
 
 def _divided(model: Transformer, ranks: int, split: Split, sequences: int | None) -> tuple[int, int]:
@@ -200,7 +193,7 @@ def _divided(model: Transformer, ranks: int, split: Split, sequences: int | None
 
 
 def _pipeline_seconds(
-    model: Transformer, machine: Hardware, split: Split, micro_batches: int, inside: Link, between: Link
+    boundary_bytes: int, split: Split, micro_batches: int, ranks_per_host: int, inside: Link, between: Link
 ) -> float:
     """Every chunk sends each micro-batch on, forward and backward.
 
@@ -209,23 +202,17 @@ def _pipeline_seconds(
     """
     if split.pipeline == 1:
         return 0.0
-    part = model.boundary_bytes(split.micro_batch) / split.tensor
-    if split.tensor * split.pipeline <= machine.ranks_per_host:
+    part = boundary_bytes / split.tensor
+    if split.tensor * split.pipeline <= ranks_per_host:
         sending = inside.latency + part * inside.seconds_per_byte
     else:
-        sending = between.latency + machine.ranks_per_host * part * between.seconds_per_byte
+        sending = between.latency + ranks_per_host * part * between.seconds_per_byte
     gathering = (split.tensor - 1) * (inside.latency + part * inside.seconds_per_byte)
     return 2 * split.chunks * micro_batches * (sending + gathering)
 
 
 def _data_seconds(
-    model: Transformer,
-    machine: Hardware,
-    split: Split,
-    data: int,
-    micro_batches: int,
-    inside: Link,
-    between: Link,
+    parameters: float, split: Split, data: int, micro_batches: int, ranks_per_host: int, inside: Link, between: Link
 ) -> float:
     """Gradients reduced and parameters gathered among the replicas, by rings that share their hosts' connections.
 
@@ -234,9 +221,9 @@ def _data_seconds(
     """
     if data == 1:
         return 0.0
-    gradient_bytes = BYTES_PER_ACTIVATION * model.parameters / (split.tensor * split.pipeline)
-    rings = min(split.tensor, machine.ranks_per_host)
+    gradient_bytes = BYTES_PER_ACTIVATION * parameters
+    rings = min(split.tensor, ranks_per_host)
     shared = Link(between.latency, rings * between.seconds_per_byte)
-    both = float(ring(data, gradient_bytes, max(1, machine.ranks_per_host // rings)).seconds(inside, shared))
+    both = float(ring(data, gradient_bytes, max(1, ranks_per_host // rings)).seconds(inside, shared))
     halves = {0: 2, 1: 2, 2: micro_batches + 1, 3: 3 * micro_batches}[split.zero]
     return both * halves / 2

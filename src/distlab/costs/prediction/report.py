@@ -1,7 +1,7 @@
 """A prediction in words: as a table, and for programs; and the numbers of ranks that a person writes."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -53,16 +53,15 @@ def as_table(prediction: Prediction) -> str:
         "",
     ]
     columns = {
-        f"{'ranks':>7}": [f"{count}" for count in prediction.ranks],
+        f"{'ranks':>7}": map(str, prediction.ranks),
         f"{'step':>12}": _milliseconds(prediction.step_seconds),
         f"{'computing':>12}": _milliseconds(prediction.compute_seconds),
         f"{'all-reduce':>12}": _milliseconds(prediction.communication_seconds),
         f"{'not hidden':>12}": _milliseconds(prediction.exposed_seconds),
-        f"{'images/s':>14}": [f"{speed:,.0f}" for speed in prediction.images_per_second],
-        f"{'efficiency':>12}": [f"{100 * efficiency:.1f}%" for efficiency in prediction.efficiency],
+        f"{'images/s':>14}": (f"{speed:,.0f}" for speed in prediction.images_per_second),
+        f"{'efficiency':>12}": (f"{100 * efficiency:.1f}%" for efficiency in prediction.efficiency),
     }
-    rows = list(zip(*columns.values(), strict=True))
-    return "\n".join([*lines, tables.text(tuple(columns), rows, range(len(columns)), gap="")])
+    return "\n".join([*lines, aligned(columns)])
 
 
 def as_json(prediction: Prediction) -> str:
@@ -120,6 +119,12 @@ def splits_as_json(predictions: Sequence[SplitPrediction]) -> str:
     common = {"model": first.transformer, "hardware": first.hardware, "parameters": first.transformer.parameters}
     rows = [{name: getattr(prediction, name) for name in quantities} for prediction in predictions]
     return plain_json({**common, "split": first.split, "predictions": rows})
+
+
+def aligned(columns: Mapping[str, Iterable[str]]) -> str:
+    """Columns by their headers, which have the blanks between them; all aligned to the right."""
+    rows = list(zip(*columns.values(), strict=True))
+    return tables.text(tuple(columns), rows, range(len(columns)), gap="")
 
 
 def plain_json(content: dict[str, object]) -> str:

@@ -41,26 +41,18 @@ class Comparison:
         return abs(self.difference) <= WITHIN
 
 
-def compare(
-    assumptions: Assumptions | None = None,
-    overlap: str | None = None,
-    results: Sequence[PublishedResult] = RESULTS,
-) -> list[Comparison]:
-    """Each published result with its prediction; all under the same assumptions (by default `Assumptions()`).
-
-    overlap: instead of each result's own.
-    """
+def compare(results: Sequence[PublishedResult] = RESULTS) -> list[Comparison]:
+    """Each published result with its prediction; all under the same assumptions."""
     comparisons = []
     for row in results:
         prediction = predict(
             row.model,
             row.hardware,
             row.ranks,
-            overlap=overlap or row.overlap,
+            overlap=row.overlap,
             baseline_ranks=row.baseline_ranks,
             speed=row.speed,
             bytes_per_parameter=row.bytes_per_parameter,
-            assumptions=assumptions,
         )
         comparisons.append(Comparison(row, float(prediction.efficiency)))
     return comparisons

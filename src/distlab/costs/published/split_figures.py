@@ -7,7 +7,7 @@ import tomllib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from distlab.costs.prediction.hardware import HARDWARE
 from distlab.costs.prediction.model_parallel import Split, predict_split
@@ -39,24 +39,23 @@ class Figure:
     source: str
     is_described: bool = True
 
-
-@dataclass(frozen=True)
-class FigureComparison:
-    """A published figure with the predicted one."""
-
-    figure: Figure
-    predicted: float
-
     @property
     def difference(self) -> float:
         """Predicted against published: in points for a share, otherwise in % of the published figure."""
-        missed = self.predicted - self.figure.published
-        return missed if self.figure.kind == "bubble" else 100 * missed / self.figure.published
+        missed = self.predicted - self.published
+        return missed if self.kind == "bubble" else 100 * missed / self.published
 
     @property
     def is_within(self) -> bool:
         """Whether the difference keeps to the tolerance of its kind."""
-        return abs(self.difference) <= TOLERANCES[self.figure.kind]
+        return abs(self.difference) <= TOLERANCES[self.kind]
+
+
+class FigureComparison(NamedTuple):
+    """A published figure with the predicted one."""
+
+    figure: Figure
+    predicted: float
 
 
 def _bubbles(size: str, stages: int, deepest: int, rows: Sequence[Sequence[Any]]) -> Iterator[Figure]:
@@ -110,15 +109,15 @@ def compare_figures(figures: Sequence[Figure] = FIGURES) -> list[FigureCompariso
     return [FigureComparison(figure, figure.predicted) for figure in figures]
 
 
-def figures_table(comparisons: Sequence[FigureComparison]) -> str:
-    """The comparisons as text: share in %, GB on a device or teraFLOP/s of a device; difference in points or %."""
+def figures_table(figures: Sequence[Figure]) -> str:
+    """The figures as text: share in %, GB on a device or teraFLOP/s of a device; difference in points or %."""
     header = (f"{'figure':58}", "  published", "  predicted", "  difference", "")
     rows = []
-    for comparison in comparisons:
-        figure, digits = comparison.figure, 1 if comparison.figure.published >= 10 else 2
-        numbers = (f"{value:.{digits}f}" for value in (figure.published, comparison.predicted))
+    for figure in figures:
+        digits = 1 if figure.published >= 10 else 2
+        numbers = (f"{value:.{digits}f}" for value in (figure.published, figure.predicted))
         mark = "" if figure.is_described else "  not described"
-        rows.append((figure.what, *numbers, f"{comparison.difference:+.1f}", mark))
+        rows.append((figure.what, *numbers, f"{figure.difference:+.1f}", mark))
     return tables.text(header, rows, right=(1, 2, 3), gap="")
 
 
@@ -131,8 +130,6 @@ TITLES: dict[Kind, str] = {
 
 def split_sections() -> list[tuple[str, str]]:
     """Titles and texts: one table for each kind of figure."""
-    comparisons = compare_figures()
     return [
-        (title, figures_table([comparison for comparison in comparisons if comparison.figure.kind == kind]))
-        for kind, title in TITLES.items()
+        (title, figures_table([figure for figure in FIGURES if figure.kind == kind])) for kind, title in TITLES.items()
     ]

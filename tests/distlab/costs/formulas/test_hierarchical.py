@@ -52,9 +52,3 @@ def test_hierarchical_equals_its_formula_on_full_hosts(size: int, per_host: int)
     whole_host = Link(between.latency, between.seconds_per_byte / min(size, per_host))
     expected = ALGORITHMS["hierarchical"](size, array.nbytes, per_host).seconds(inside, whole_host, gamma)
     assert elapsed == pytest.approx(expected, rel=1e-9)
-    # By hand: rings inside hosts, and between them for a part of the array.
-    k, h = min(size, per_host), max(1, size // per_host)
-    steps = 2 * (k - 1) * inside.latency + 2 * (h - 1) * between.latency
-    moved = 2 * (k - 1) / k * inside.seconds_per_byte + 2 * (h - 1) / h / k * between.seconds_per_byte
-    added = ((k - 1) / k + (h - 1) / h / k) * gamma
-    assert elapsed == pytest.approx(steps + array.nbytes * (moved + added), rel=1e-9)

@@ -4,9 +4,7 @@ import numpy as np
 import pytest
 
 from distlab import costs
-from distlab.collectives import ring_all_reduce
 from distlab.costs import Cost, fit
-from distlab.simulate import Network, World
 
 RANKS = np.array([1, 2, 4, 8])
 SIZES = np.logspace(2, 8, 13)
@@ -27,13 +25,6 @@ def test_known_values_come_back_and_predict_another_collective() -> None:
         assert (fitted.latency, fitted.seconds_per_byte) == pytest.approx((ALPHA, BETA), rel=1e-9)
     another = costs.all_reduce("halving_doubling", 16, 1e6)
     assert fitted.seconds(another) == pytest.approx(another.seconds(ALPHA, BETA))
-
-
-def test_a_fit_to_simulated_times_gives_the_network_back() -> None:
-    sizes, world = 8 * np.array([4, 40, 400, 4000, 40_000]), World(4, Network(ALPHA, BETA))
-    seconds = [world.run(ring_all_reduce, [np.zeros(size // 8)] * 4).elapsed for size in sizes]
-    fitted = fit(sizes, seconds, ring_of_four)
-    assert (fitted.latency, fitted.seconds_per_byte) == pytest.approx((ALPHA, BETA), rel=1e-9)
 
 
 def test_an_overhead_needs_and_gets_several_numbers_of_ranks() -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from distlab.costs import all_reduce
 from distlab.costs.measured.measurement import WrongMeasurement
-from distlab.costs.measured.prediction import model_of, predict_measured
+from distlab.costs.measured.prediction import predict_measured
 from tests.distlab.costs.measured.synthetic import ALPHA, BETA, COMPUTE, GRADIENTS, OVERHEAD, exactly, measurement, ring
 
 RANKS = np.array([1, 2, 3, 4, 8, 64, 1024])
@@ -24,10 +24,9 @@ def steps(overhead: float = 0.0, hidden: float = 0.25) -> np.ndarray:
 
 @pytest.mark.parametrize("hidden", [0.25, -0.5])
 def test_the_step_of_any_number_of_ranks_is_that_of_the_ring(hidden: float) -> None:
-    model = model_of(measurement(hidden=hidden))
-    assert (model.fit.latency, model.fit.seconds_per_byte) == pytest.approx((ALPHA, BETA))
-    assert (model.correction, model.hidden_share) == pytest.approx((1, hidden))
     prediction, expected = predict_measured(measurement(hidden=hidden), RANKS), steps(hidden=hidden)
+    assert (prediction.fit.latency, prediction.fit.seconds_per_byte) == pytest.approx((ALPHA, BETA))
+    assert (prediction.correction, prediction.hidden_share) == pytest.approx((1, hidden))
     assert prediction.step_seconds == pytest.approx(expected)
     assert prediction.images_per_second == pytest.approx(RANKS * 16 / expected)
     assert prediction.efficiency == pytest.approx(COMPUTE / expected)
@@ -35,7 +34,7 @@ def test_the_step_of_any_number_of_ranks_is_that_of_the_ring(hidden: float) -> N
 
 def test_two_numbers_of_ranks_separate_the_overhead_from_the_latency() -> None:
     prediction = predict_measured([measurement(p, overhead=OVERHEAD) for p in (2, 4)], RANKS)
-    assert (prediction.model.fit.overhead, prediction.model.fit.latency) == pytest.approx((OVERHEAD, ALPHA))
+    assert (prediction.fit.overhead, prediction.fit.latency) == pytest.approx((OVERHEAD, ALPHA))
     assert prediction.step_seconds == pytest.approx(steps(OVERHEAD))
     assert prediction.upper_seconds == pytest.approx(steps(OVERHEAD))
 
@@ -72,9 +71,9 @@ def test_hosts_that_share_cores_take_turns(cores: int, expected: list[float]) ->
 
 @pytest.mark.parametrize(("fusion_bytes", "all_reduces"), [(2_000_000, 1), (1_999_999, 2)])
 def test_gradients_beyond_the_fusion_threshold_take_more_all_reduces(fusion_bytes: int, all_reduces: int) -> None:
-    model = model_of(measurement(fusion_bytes=fusion_bytes))
+    prediction = predict_measured(measurement(fusion_bytes=fusion_bytes), [2])
     expected = 2 * all_reduces * ALPHA + TOTAL * BETA
-    assert model.communication_seconds(np.full(1, 2.0)) / model.correction == pytest.approx([expected])
+    assert prediction.communication_seconds / prediction.correction == pytest.approx([expected])
 
 
 @pytest.mark.parametrize(
@@ -86,9 +85,10 @@ def test_gradients_beyond_the_fusion_threshold_take_more_all_reduces(fusion_byte
     ],
 )
 def test_the_algorithm_is_that_of_the_library(communication: str, nccl: dict[str, str], algorithm: str) -> None:
-    model = model_of(measurement(communication=communication, versions={"python": "3"} | nccl))
-    expected = all_reduce(algorithm, [3, 4], TOTAL).seconds(model.fit.latency, model.fit.seconds_per_byte)
-    assert model.communication_seconds(np.array([3.0, 4.0])) == pytest.approx(expected * model.correction)
+    run = measurement(communication=communication, versions={"python": "3"} | nccl)
+    prediction = predict_measured(run, [3, 4])
+    expected = prediction.correction * prediction.fit.seconds(all_reduce(algorithm, [3, 4], TOTAL))
+    assert prediction.communication_seconds == pytest.approx(expected)
 
 
 def test_one_host_says_nothing_of_a_network() -> None:

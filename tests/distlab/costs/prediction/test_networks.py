@@ -22,7 +22,7 @@ def test_networks_have_the_published_size(name: str, parameters: int, multiply_a
     assert model.parameters == parameters
     assert model.gradient_bytes == 4 * parameters
     if multiply_adds:
-        assert model.forward_flops == pytest.approx(2 * multiply_adds, rel=0.01)
+        assert model.training_flops == pytest.approx(3 * 2 * multiply_adds, rel=0.01)
 
 
 @pytest.mark.slow
