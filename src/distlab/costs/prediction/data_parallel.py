@@ -219,11 +219,18 @@ def step(
     sent = np.cumsum([0.0] + [bytes_per_parameter * layer.parameters for layer in reversed(layers)])
     fusion_bytes = 0.0 if overlap == "layers" else assumptions.fusion_bytes
     phases = PHASES if overlap == "fusion" else 1
-    runs = [
-        _run(ready, sent, compute_seconds, all_reduce, fusion_bytes, delay, 1 + assumptions.slowdown)
-        for delay in assumptions.cycle_seconds * (np.arange(phases) + 0.5) / phases
-    ]
-    return StepTimes(*np.mean(runs, axis=0))
+    delays = assumptions.cycle_seconds * (np.arange(phases) + 0.5) / phases
+    count = len(compute_seconds)  # all phases run side by side: entry e of phase f is number f·count + e
+    run = _run(
+        ready,
+        sent,
+        np.tile(compute_seconds, phases),
+        lambda entries, array_bytes: all_reduce(entries % count, array_bytes),
+        fusion_bytes,
+        np.repeat(delays, count),
+        1 + assumptions.slowdown,
+    )
+    return StepTimes(*(values.reshape(phases, count).mean(axis=0) for values in run))
 
 
 def _run(
@@ -232,10 +239,10 @@ def _run(
     compute_seconds: Array,
     all_reduce: AllReduceSeconds,
     fusion_bytes: float,
-    delay: float,
+    delays: Array,
     slowdown: float,
 ) -> StepTimes:
-    """One step: a gradient is noticed `delay` seconds after it is ready, and `slowdown` is the factor on computing."""
+    """One step each: gradients are noticed `delays` seconds after they are ready; `slowdown` is computing's factor."""
     # `free` is when the last all-reduce ended, `computed` the share of the computing that was done by then.
     free, computed = np.zeros_like(compute_seconds), np.zeros_like(compute_seconds)
     communication, all_reduces = np.zeros_like(compute_seconds), np.zeros_like(compute_seconds)
@@ -246,7 +253,7 @@ def _run(
         behind = (computed[active] - ready[index]) * total
         # A gradient that is overdue became ready while bytes moved, when computing was slower.
         ready_at = free[active] - np.where(behind > 0, behind * slowdown, behind)
-        start = np.maximum(free[active], ready_at + delay)
+        start = np.maximum(free[active], ready_at + delays[active])
         progress = np.minimum(computed[active] + (start - free[active]) / total, 1.0)
         # The first gradient counts as ready whatever rounding says, so that every turn takes at least one.
         available = np.searchsorted(ready, progress * (1 + 1e-12), side="right")
