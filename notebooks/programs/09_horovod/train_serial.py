@@ -40,7 +40,7 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
 
 
 def batches(options: argparse.Namespace, epoch: int) -> tf.data.Dataset:
-    """Batches of (numbers, images, labels) of an epoch; their order is a function of seed and epoch."""
+    """(Numbers, images, labels) of an epoch in batches; the order depends on seed and epoch."""
     images, labels = data.load(options.dataset).train
     order = np.random.default_rng([options.seed, epoch]).permutation(options.images)
     samples = tf.data.Dataset.from_tensor_slices((order, images[order], labels[order]))
@@ -61,7 +61,7 @@ def begin(options: argparse.Namespace, state: tf.train.Checkpoint) -> None:
     """Take the state from the newest checkpoint, if that is asked for."""
     if options.resume:
         newest = tf.train.latest_checkpoint(options.folder)
-        newest = saved_states.checkpoint(newest, options.folder, state)  # an older one, if that is damaged
+        newest = saved_states.checkpoint(newest, options.folder, state)  # older, if damaged
         state.restore(newest).assert_existing_objects_matched()
 
 
@@ -71,7 +71,8 @@ def step(state: tf.train.Checkpoint, images: tf.Tensor, labels: tf.Tensor) -> tf
     with tf.GradientTape() as tape:
         loss = mean_loss(labels, state.model(images, training=True))
     gradients = tape.gradient(loss, state.model.trainable_variables)
-    state.optimizer.apply_gradients(zip(gradients, state.model.trainable_variables, strict=True))
+    pairs = zip(gradients, state.model.trainable_variables, strict=True)
+    state.optimizer.apply_gradients(pairs)
     return loss
 
 

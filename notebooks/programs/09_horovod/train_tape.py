@@ -53,7 +53,7 @@ def pin_device() -> None:
 
 
 def batches(options: argparse.Namespace, epoch: int) -> tf.data.Dataset:
-    """Batches of (numbers, images, labels) of an epoch; their order is a function of seed and epoch."""
+    """(Numbers, images, labels) of an epoch in batches; the order depends on seed and epoch."""
     images, labels = data.load(options.dataset).train
     order = np.random.default_rng([options.seed, epoch]).permutation(options.images)
     samples = tf.data.Dataset.from_tensor_slices((order, images[order], labels[order]))
@@ -75,7 +75,7 @@ def begin(options: argparse.Namespace, state: tf.train.Checkpoint) -> None:
     """Take the state from the newest checkpoint, if that is asked for."""
     if options.resume and hvd.rank() == 0:
         newest = tf.train.latest_checkpoint(options.folder)
-        newest = saved_states.checkpoint(newest, options.folder, state)  # an older one, if that is damaged
+        newest = saved_states.checkpoint(newest, options.folder, state)  # older, if damaged
         state.restore(newest).assert_existing_objects_matched()
     everything = [*state.model.variables, *state.optimizer.variables, state.epochs_done]
     hvd.broadcast_variables(everything, root_rank=0)
@@ -88,7 +88,8 @@ def step(state: tf.train.Checkpoint, images: tf.Tensor, labels: tf.Tensor) -> tf
         loss = mean_loss(labels, state.model(images, training=True))
     tape = hvd.DistributedGradientTape(tape)
     gradients = tape.gradient(loss, state.model.trainable_variables)
-    state.optimizer.apply_gradients(zip(gradients, state.model.trainable_variables, strict=True))
+    pairs = zip(gradients, state.model.trainable_variables, strict=True)
+    state.optimizer.apply_gradients(pairs)
     return loss
 
 

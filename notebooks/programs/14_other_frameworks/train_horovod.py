@@ -48,17 +48,17 @@ def pin_device() -> None:
     """Meet the other ranks, and let this one see one GPU only."""
     # Step 1, initialise.
     hvd.init()
-    # Step 2, pin the device: the GPU of this process's place on the host; the others are hidden.
+    # Step 2, pin the device: the GPU of this process's place on the host; hide the others.
     gpus = tf.config.list_physical_devices("GPU")
     if gpus:
         own = gpus[hvd.local_rank() % len(gpus)]
         tf.config.set_visible_devices(own, "GPU")
-        tf.config.experimental.set_memory_growth(own, True)  # else NCCL finds no memory for its buffers
+        tf.config.experimental.set_memory_growth(own, True)  # NCCL needs memory, too
 
 
 def train(options: argparse.Namespace) -> dict:
-    """Train; the losses of this rank's batches, the weights, and the bytes that this rank holds."""
-    tf.keras.utils.set_random_seed(1 + hvd.rank())  # as without any seed, each rank draws first weights of its own
+    """Train; the losses of this rank's batches, the weights, and the bytes that it holds."""
+    tf.keras.utils.set_random_seed(1 + hvd.rank())  # first weights differ, as without a seed
     model = models.cnn(filters=16)
     # Step 3, scale the learning rate.
     optimizer = tf.keras.optimizers.SGD(options.learning_rate * hvd.size(), momentum=0.9)
@@ -68,13 +68,15 @@ def train(options: argparse.Namespace) -> dict:
     if hvd.rank() == 0:
         model.set_weights(layouts.read(options.start))
         if options.resume:
-            checkpoint.restore(tf.train.latest_checkpoint(options.folder)).assert_existing_objects_matched()
+            newest = tf.train.latest_checkpoint(options.folder)
+            checkpoint.restore(newest).assert_existing_objects_matched()
     # Step 5, broadcast: rank 0's variables go to all.
     hvd.broadcast_variables([*model.variables, *optimizer.variables, epochs_done], root_rank=0)
     with np.load(options.start) as arrays:
         images, labels = arrays["images"], arrays["labels"]
     # Step 7, shard the data: rank r of N takes every N-th image from the r-th on.
-    samples = tf.data.Dataset.from_tensor_slices((images, labels)).shard(hvd.size(), hvd.rank())
+    samples = tf.data.Dataset.from_tensor_slices((images, labels))
+    samples = samples.shard(hvd.size(), hvd.rank())
     # Step 8, steps per epoch: an N-th of what one process would need.
     steps = len(images) // (options.batch * hvd.size())
     batches = samples.batch(options.batch, drop_remainder=True).take(steps)
@@ -96,7 +98,8 @@ def train(options: argparse.Namespace) -> dict:
         if options.folder and hvd.rank() == 0:
             checkpoint.save(str(options.folder / "checkpoint"))
     held = {"parameters": sum(weight.nbytes for weight in model.get_weights())}
-    held["optimizer"] = sum(slot.numpy().nbytes for slot in optimizer.variables if slot.shape.rank)
+    slots = [slot.numpy() for slot in optimizer.variables if slot.shape.rank]
+    held["optimizer"] = sum(slot.nbytes for slot in slots)
     return {"losses": losses, "weights": model.get_weights(), "held": held}
 
 
