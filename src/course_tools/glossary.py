@@ -40,10 +40,6 @@ class GlossaryEntry:
     file: str
     meaning: str
 
-    def occurs_in(self, text: str) -> bool:
-        """Whether the text has the term, in any place."""
-        return re.search(_pattern(self.term), text) is not None
-
 
 def entries(page: Path) -> list[GlossaryEntry]:
     """The entries of the glossary in their order; none where there is no such page."""
@@ -63,7 +59,7 @@ def link_first_uses(notebook: NotebookNode, page: Path, address: str) -> None:
     if not linked:
         return
     # The longest come first: in "ring all-reduce" there is no "all-reduce".
-    anywhere = re.compile("|".join(_pattern(linked[term].term) for term in sorted(linked, key=len, reverse=True)))
+    anywhere = re.compile("|".join(pattern(linked[term].term) for term in sorted(linked, key=len, reverse=True)))
     for cell in notebook.cells[1:-1]:
         if cell.cell_type == "markdown":
             cell.source = "".join(_with_links(cell.source, anywhere, linked, address))
@@ -86,8 +82,8 @@ def _with_links(text: str, anywhere: re.Pattern[str], linked: dict[str, Glossary
     yield anywhere.sub(link, text[end:])
 
 
-def _pattern(term: str) -> str:
-    """The term and its plural as whole words, also over the end of a line; small letters also at a sentence's start."""
+def pattern(term: str) -> str:
+    """For the term and its plural as whole words, also over the end of a line, and at the start of a sentence."""
     first, rest = term[0], r"[ \n]".join(map(re.escape, term[1:].split(" ")))
     start = f"[{first}{first.upper()}]" if first.islower() else re.escape(first)
     return rf"(?<![\w-]){start}{rest}(?:e?s)?(?![\w-])"
