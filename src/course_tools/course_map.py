@@ -20,10 +20,8 @@ from course_tools.site.chapters import chapter_notebooks, number_of, part_of
 from distlab.runtime import tables
 from distlab.runtime.errors import PlainError
 
-README, TEACHING, SOURCES, COMMANDS = (
-    Path("README.md"),
-    *map(Path("docs").joinpath, ("teaching.md", "sources.md", "commands.md")),
-)
+README, DOCS = Path("README.md"), Path("docs")
+TEACHING, SOURCES, COMMANDS = DOCS / "teaching.md", DOCS / "sources.md", DOCS / "commands.md"
 REPORT = Path("build/report.json")
 BEGIN, END = "<!-- course map: written by `make map` -->", "<!-- end of the course map -->"
 BEGIN_MINUTES, END_MINUTES = "<!-- minutes: written by `make map` -->", "<!-- end of the minutes -->"

@@ -65,14 +65,15 @@ def execute(
 def _write_pages(outcomes: Outcomes, plan: ExecutionPlan) -> Path:
     """Write a page of each notebook; returns their index."""
     html = plan.build / "html"
+    titles: dict[str, str] = {}
     for notebook in plan.notebooks:
         executed = plan.build / "executed" / notebook.name
         with suppress(PlainError):  # it cannot be read, and has failed
             # The page of a skipped notebook shows the committed outputs.
             source = executed if executed.exists() else notebook
-            html_pages.write_page(source, html / f"{notebook.stem}.html", NOTEBOOKS)
+            titles[notebook.stem] = html_pages.write_page(source, html / f"{notebook.stem}.html", NOTEBOOKS)
     html_pages.write_glossary(NOTEBOOKS, html)
-    return html_pages.write_index(html, outcomes)
+    return html_pages.write_index(html, outcomes, titles)
 
 
 def _write_site(plan: ExecutionPlan) -> list[str]:

@@ -10,7 +10,7 @@ from nbformat import NotebookNode
 # Words of every page: a link at each of them would teach nobody anything.
 NOT_LINKED = frozenset({"device", "epoch", "step", "worker"})
 ENTRY = re.compile(
-    r'^<a id="(?P<anchor>[^"]+)"></a>\n\*\*(?P<term>[^*]+)\*\* \(\[(?P<chapter>\d\d)\]\((?P<file>[^)]+)\)\): '
+    r'^<a id="(?P<anchor>[^"]+)"></a>\n\*\*(?P<term>[^*]+)\*\* \(\[\d\d\]\((?P<file>[^)]+)\)\): '
     r"(?P<meaning>.+?)(?=\n\n|\Z)",
     re.MULTILINE | re.DOTALL,
 )
@@ -32,11 +32,10 @@ NOT_PROSE = re.compile(
 
 @dataclass(frozen=True)
 class GlossaryEntry:
-    """A term of the glossary: its anchor, the two digits of the chapter that introduces it, and its meaning."""
+    """A term of the glossary: its anchor, the file of the chapter that introduces it, and its meaning."""
 
     term: str
     anchor: str
-    chapter: str
     file: str
     meaning: str
 

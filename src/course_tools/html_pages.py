@@ -5,7 +5,6 @@ import mimetypes
 import os
 import re
 from collections.abc import Mapping
-from html import unescape
 from pathlib import Path
 from typing import Any
 
@@ -68,12 +67,12 @@ def write_pages() -> None:
         print(pages / f"{notebook.stem}.html")
 
 
-def write_page(notebook_file: Path, page: Path, folder: Path) -> None:
-    """Convert one executed notebook into one HTML file that shows everything without a network.
+def write_page(notebook_file: Path, page: Path, folder: Path) -> str:
+    """Convert one executed notebook into one HTML file that shows everything without a network; returns its title.
 
     `folder` is where the notebook belongs. Raises PlainError if the file is no notebook.
     """
-    _write(notebooks.read(notebook_file), page, folder)
+    return _write(notebooks.read(notebook_file), page, folder)
 
 
 def write_glossary(folder: Path, pages: Path) -> None:
@@ -84,7 +83,7 @@ def write_glossary(folder: Path, pages: Path) -> None:
         _write(nbformat.v4.new_notebook(cells=[cell]), pages / GLOSSARY, folder)
 
 
-def _write(notebook: NotebookNode, page: Path, folder: Path) -> None:
+def _write(notebook: NotebookNode, page: Path, folder: Path) -> str:
     @jinja2.pass_context
     def markdown2html(context: jinja2.runtime.Context, source: str) -> str:
         renderer = PageRenderer(folder, page, context["cell"].get("attachments"))
@@ -96,18 +95,16 @@ def _write(notebook: NotebookNode, page: Path, folder: Path) -> None:
     notebook.metadata.pop("widgets", None)
     template = (TEMPLATES / "page.html.j2").read_text()
     exporter = HTMLExporter(raw_template=template, filters={"markdown2html": markdown2html})
-    html, _ = exporter.from_notebook_node(notebook, {"metadata": {"name": title_of(notebook)}})
+    title = title_of(notebook)
+    html, _ = exporter.from_notebook_node(notebook, {"metadata": {"name": title}})
     page.parent.mkdir(parents=True, exist_ok=True)
     page.write_text(html)
+    return title
 
 
-def write_index(folder: Path, outcomes: Mapping[str, NotebookOutcome]) -> Path:
-    """Write `index.html` next to the pages: each notebook's title, status, seconds and memory."""
-    rows = []
-    for name, outcome in outcomes.items():
-        page = folder / f"{name}.html"
-        title = re.search(r"<title>(.*?)</title>", page.read_text(), re.DOTALL) if page.exists() else None
-        rows.append((name, unescape(title[1].strip()) if title else name, page.exists(), outcome))
+def write_index(folder: Path, outcomes: Mapping[str, NotebookOutcome], titles: Mapping[str, str]) -> Path:
+    """Write `index.html` next to the pages, whose titles are given: each notebook's status, seconds and memory."""
+    rows = [(name, titles.get(name, name), name in titles, outcome) for name, outcome in outcomes.items()]
     return from_template(TEMPLATES / "pages_index.html.j2", folder / "index.html", rows=rows)
 
 
