@@ -11,7 +11,6 @@ import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import jupytext
 import nbformat
@@ -130,7 +129,10 @@ def clean(notebook: NotebookNode) -> NotebookNode:
             continue
         for output in cell.outputs:
             output.get("data", {}).pop(WIDGET_VIEW, None)
-        cell.outputs = nbformat.from_dict(_neutral(cell.outputs, names))
+        text = json.dumps(cell.outputs, ensure_ascii=False)
+        for name, neutral in names.items():
+            text = text.replace(name, neutral)
+        cell.outputs = nbformat.from_dict(json.loads(re.sub(r"/tmp/[\w.-]+", "/tmp/…", text)))
     notebook.metadata.pop("widgets", None)
     return notebook
 
@@ -204,16 +206,3 @@ def update_tags(source: Path) -> Path:
         cell.metadata = new.metadata
     nbformat.write(notebook, target)
     return target
-
-
-def _neutral(value: Any, names: dict[str, str]) -> Any:
-    """The value with every name of this machine replaced in all its texts."""
-    if isinstance(value, str):
-        for name, neutral in names.items():
-            value = value.replace(name, neutral)
-        return re.sub(r"/tmp/[\w.-]+", "/tmp/…", value)
-    if isinstance(value, list):
-        return [_neutral(item, names) for item in value]
-    if isinstance(value, dict):
-        return {key: _neutral(item, names) for key, item in value.items()}
-    return value

@@ -7,7 +7,7 @@ import nbformat
 import pytest
 from pytest_notebook.nb_regression import NBRegressionFixture
 
-from course_tools import lab_sources, notebooks
+from course_tools import lab_cells, lab_sources, notebooks
 from course_tools.grading import grade, material, notebook
 from course_tools.sandbox import protections
 from distlab.runtime.errors import PlainError
@@ -25,13 +25,9 @@ def committed(source: Path, name: str) -> nbformat.NotebookNode:
 
 def printed(made: nbformat.NotebookNode) -> dict[str, str]:
     """What the checks print, by exercise."""
-    return {
-        cell.metadata.nbgrader["grade_id"].removeprefix(lab_sources.CHECK): "".join(
-            output.get("text", "") or output.get("data", {}).get("text/plain", "") for output in cell.outputs
-        )
-        for cell in made.cells
-        if cell.metadata.get("nbgrader", {}).get("grade")
-    }
+    checks = [cell for cell in made.cells if cell.metadata.get("nbgrader", {}).get("grade")]
+    names = [cell.metadata.nbgrader["grade_id"].removeprefix(lab_sources.CHECK) for cell in checks]
+    return dict(zip(names, map(lab_cells.printed, checks), strict=True))
 
 
 @every_lab
