@@ -221,8 +221,8 @@ def release(lab_sources: Sequence[Path], folder: Path) -> tuple[list[Path], list
     written = {str(place.relative_to(folder)): _digest(place) for place in places if place.exists()}
     record.write_text(json.dumps(written))
     shutil.copy(labs / "nbgrader_config.py", folder / NBGRADER)
-    packed = Path(shutil.make_archive(str(folder / "labs"), "zip", folder / HANDED_OUT))
-    return [folder / HANDED_OUT, packed, folder / NBGRADER], said
+    shutil.make_archive(str(folder / "labs"), "zip", folder / HANDED_OUT)
+    return [folder / HANDED_OUT, folder / "labs.zip", folder / NBGRADER], said
 
 
 def _make_room(places: Sequence[Path], folder: Path, released: dict[str, str]) -> list[str]:
