@@ -1,6 +1,7 @@
 """Places that tests of every kind look at, and how the tests share a machine (see `make test`)."""
 
 import os
+import shutil
 import signal
 from collections.abc import Iterator
 from itertools import chain, groupby
@@ -8,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from filelock import FileLock
+from playwright.sync_api import Browser, sync_playwright
 
 from tests.prepared_runs import PreparedRuns
 
@@ -66,6 +68,19 @@ def one_job(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Iterato
     of_this_run = tmp_path_factory.getbasetemp() if worker_id == "master" else tmp_path_factory.getbasetemp().parent
     with FileLock(of_this_run / "one_job.lock"):
         yield
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    """Chromium; without it a test is skipped."""
+    names = ("chromium", "chromium-browser", "google-chrome")
+    chromium = next(filter(None, map(shutil.which, names)), None)
+    if chromium is None:
+        pytest.skip("there is no chromium, chromium-browser or google-chrome on PATH")
+    with sync_playwright() as playwright:
+        opened = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        yield opened
+        opened.close()
 
 
 @pytest.fixture(scope="session")

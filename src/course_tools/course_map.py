@@ -20,18 +20,12 @@ from course_tools.site.chapters import chapter_notebooks, number_of, part_of
 from distlab.runtime import tables
 from distlab.runtime.errors import PlainError
 
-README, TEACHING, SOURCES, COMMANDS = (
-    Path("README.md"),
-    *map(Path("docs").joinpath, ("teaching.md", "sources.md", "commands.md")),
-)
+README, DOCS = Path("README.md"), Path("docs")
+TEACHING, SOURCES, COMMANDS = DOCS / "teaching.md", DOCS / "sources.md", DOCS / "commands.md"
 REPORT = Path("build/report.json")
 BEGIN, END = "<!-- course map: written by `make map` -->", "<!-- end of the course map -->"
 BEGIN_MINUTES, END_MINUTES = "<!-- minutes: written by `make map` -->", "<!-- end of the minutes -->"
 BEGIN_SCHEDULES, END_SCHEDULES = "<!-- schedules: written by `make map` -->", "<!-- end of the schedules -->"
-
-
-class CannotWriteTables(PlainError, ValueError):
-    """Something that the tables need is missing; the message says what."""
 
 
 class Session(NamedTuple):
@@ -74,19 +68,17 @@ class Entry(NamedTuple):
 def write() -> None:
     """Write the tables of README.md, docs/teaching.md and docs/sources.md, and docs/commands.md; print the tables.
 
-    Raises CannotWriteTables where there is no report of a complete run of all notebooks with the default parameters.
+    Raises PlainError where there is no report of a complete run of all notebooks with the default parameters.
     """
     from course_tools import source_tables  # here, since it imports the costs
 
     if not REPORT.is_file():
-        raise CannotWriteTables(f"There is no {REPORT}; run `make execute` for all notebooks first.")
+        raise PlainError(f"There is no {REPORT}; run `make execute` for all notebooks first.")
     report = json.loads(REPORT.read_text())
     seconds = {row["notebook"]: row["seconds"] for row in report["notebooks"] if row["status"] == "ok"}
     course, labs = entries(Path("notebooks")), lab_entries(Path("labs"))
     if report["parameters"] or any(entry.file.stem not in seconds for entry in course):
-        raise CannotWriteTables(
-            f"{REPORT} is of another run; run `make execute` for all notebooks without options first."
-        )
+        raise PlainError(f"{REPORT} is of another run; run `make execute` for all notebooks without options first.")
     texts = {
         (README, BEGIN, END): chapters_and_labs(course, labs),
         (TEACHING, BEGIN_MINUTES, END_MINUTES): minutes_table(course, labs, seconds),
@@ -158,7 +150,7 @@ def _entry(file: Path) -> Entry:
     # The first sentence after it in the opening block.
     goal = re.search(r"\*\*Goal\.?\*\*[:.]?\s*(.+?)(?:\.\s|\.$|\n\n)", text, re.DOTALL | re.MULTILINE)
     if not minutes or not goal:
-        raise CannotWriteTables(f"{file} does not say its goal, and how many minutes it takes.")
+        raise PlainError(f"{file} does not say its goal, and how many minutes it takes.")
     return Entry(file, title_of(notebook), " ".join(goal[1].split()) + ".", int(minutes[1]))
 
 
@@ -214,9 +206,9 @@ def schedules(read: Mapping[str, int], labs: Mapping[str, int]) -> str:
 
 
 def replace_between(file: Path, begin: str, end: str, table: str) -> None:
-    """Write the table between two marks of a text file. Raises CannotWriteTables when it lacks one of them."""
+    """Write the table between two marks of a text file. Raises PlainError when it lacks one of them."""
     text = file.read_text()
     if begin not in text or end not in text:
-        raise CannotWriteTables(f"{file} lacks one of the marks {begin} and {end}.")
+        raise PlainError(f"{file} lacks one of the marks {begin} and {end}.")
     before, after = text[: text.index(begin)], text[text.index(end) :]
     file.write_text(f"{before}{begin}\n{table}\n{after}")

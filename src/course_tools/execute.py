@@ -1,5 +1,6 @@
 """Running the notebooks without a browser, and what it leaves: pages, report, site, exit status."""
 
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated
 
@@ -54,28 +55,25 @@ def execute(
     environment.choose_legacy_keras()
     processes.end_on_signals()
     outcomes = runner.execute(plan)
-    problems = _write_pages(outcomes, plan)
-    if README.is_file() and not no_site:
-        problems += _write_site(plan)
+    report = runner.write_report(outcomes, plan)
+    print(f"Pages: {_write_pages(outcomes, plan)}\nReport: {report}", flush=True)
+    problems = _write_site(plan) if README.is_file() and not no_site else []
     print("\n".join([runner.summary(outcomes), *problems]), flush=True)
     return 1 if problems or any(outcome.status == runner.FAILED for outcome in outcomes.values()) else 0
 
 
-def _write_pages(outcomes: Outcomes, plan: ExecutionPlan) -> list[str]:
-    """Write the pages and the report, and say where they are; returns a sentence for each page that was not written."""
-    html, problems = plan.build / "html", []
+def _write_pages(outcomes: Outcomes, plan: ExecutionPlan) -> Path:
+    """Write a page of each notebook; returns their index."""
+    html = plan.build / "html"
+    titles: dict[str, str] = {}
     for notebook in plan.notebooks:
         executed = plan.build / "executed" / notebook.name
-        try:
+        with suppress(PlainError):  # it cannot be read, and has failed
             # The page of a skipped notebook shows the committed outputs.
             source = executed if executed.exists() else notebook
-            html_pages.write_page(source, html / f"{notebook.stem}.html", NOTEBOOKS)
-        except Exception as fault:  # a notebook that cannot be read
-            if outcomes[notebook.stem].status != runner.FAILED:
-                problems.append(f"The page of {notebook.stem} was not written: {str(fault).strip().splitlines()[0]}")
+            titles[notebook.stem] = html_pages.write_page(source, html / f"{notebook.stem}.html", NOTEBOOKS)
     html_pages.write_glossary(NOTEBOOKS, html)
-    print(f"Pages: {html_pages.write_index(html, outcomes)}\nReport: {runner.write_report(outcomes, plan)}", flush=True)
-    return problems
+    return html_pages.write_index(html, outcomes, titles)
 
 
 def _write_site(plan: ExecutionPlan) -> list[str]:

@@ -10,7 +10,7 @@ from nbformat import NotebookNode
 # Words of every page: a link at each of them would teach nobody anything.
 NOT_LINKED = frozenset({"device", "epoch", "step", "worker"})
 ENTRY = re.compile(
-    r'^<a id="(?P<anchor>[^"]+)"></a>\n\*\*(?P<term>[^*]+)\*\* \(\[(?P<chapter>\d\d)\]\((?P<file>[^)]+)\)\): '
+    r'^<a id="(?P<anchor>[^"]+)"></a>\n\*\*(?P<term>[^*]+)\*\* \(\[\d\d\]\((?P<file>[^)]+)\)\): '
     r"(?P<meaning>.+?)(?=\n\n|\Z)",
     re.MULTILINE | re.DOTALL,
 )
@@ -32,17 +32,12 @@ NOT_PROSE = re.compile(
 
 @dataclass(frozen=True)
 class GlossaryEntry:
-    """A term of the glossary: its anchor, the two digits of the chapter that introduces it, and its meaning."""
+    """A term of the glossary: its anchor, the file of the chapter that introduces it, and its meaning."""
 
     term: str
     anchor: str
-    chapter: str
     file: str
     meaning: str
-
-    def occurs_in(self, text: str) -> bool:
-        """Whether the text has the term, in any place."""
-        return re.search(_pattern(self.term), text) is not None
 
 
 def entries(page: Path) -> list[GlossaryEntry]:
@@ -63,7 +58,7 @@ def link_first_uses(notebook: NotebookNode, page: Path, address: str) -> None:
     if not linked:
         return
     # The longest come first: in "ring all-reduce" there is no "all-reduce".
-    anywhere = re.compile("|".join(_pattern(linked[term].term) for term in sorted(linked, key=len, reverse=True)))
+    anywhere = re.compile("|".join(pattern(linked[term].term) for term in sorted(linked, key=len, reverse=True)))
     for cell in notebook.cells[1:-1]:
         if cell.cell_type == "markdown":
             cell.source = "".join(_with_links(cell.source, anywhere, linked, address))
@@ -86,8 +81,8 @@ def _with_links(text: str, anywhere: re.Pattern[str], linked: dict[str, Glossary
     yield anywhere.sub(link, text[end:])
 
 
-def _pattern(term: str) -> str:
-    """The term and its plural as whole words, also over the end of a line; small letters also at a sentence's start."""
+def pattern(term: str) -> str:
+    """For the term and its plural as whole words, also over the end of a line, and at the start of a sentence."""
     first, rest = term[0], r"[ \n]".join(map(re.escape, term[1:].split(" ")))
     start = f"[{first}{first.upper()}]" if first.islower() else re.escape(first)
     return rf"(?<![\w-]){start}{rest}(?:e?s)?(?![\w-])"

@@ -5,22 +5,17 @@ import mimetypes
 import os
 import re
 from collections.abc import Mapping
-from html import unescape
 from pathlib import Path
 from typing import Any
-from urllib.parse import unquote
 
 import jinja2
 import nbformat
 from nbconvert import HTMLExporter
 from nbconvert.filters.markdown_mistune import IPythonRenderer, MarkdownWithMath
 from nbformat import NotebookNode
-from nbformat.reader import NotJSONError
 
-from course_tools import runner, user_folders
-from course_tools.notebooks import WIDGET_VIEW
+from course_tools import notebooks, runner, user_folders
 from course_tools.runner import NotebookOutcome
-from course_tools.site.chapters import how_to_repair
 from course_tools.site.mathml import mathml
 
 TEMPLATES = Path(__file__).with_name("templates")
@@ -49,11 +44,7 @@ class PageRenderer(IPythonRenderer):
 
     def image(self, text: str, url: str, title: str | None = None) -> str:
         """A picture of the course or of the notebook."""
-        file = self.folder / url
-        if url.startswith("attachment:"):
-            data = self.attachments.get(unquote(url.removeprefix("attachment:")))
-            url = "data:{};base64,{}".format(*next(iter(data.items()))) if data else ""
-        elif file.is_file():
+        if (file := self.folder / url).is_file():
             url = f"data:{mimetypes.guess_type(file)[0]};base64,{base64.b64encode(file.read_bytes()).decode()}"
         return str(super().image(text, url, title))
 
@@ -65,29 +56,23 @@ class PageRenderer(IPythonRenderer):
         return str(super().link(text, url, title))
 
 
-def write_pages() -> int:
-    """Write a page of each committed notebook to `build/html`; 1 if one cannot be read."""
-    notebooks = Path("notebooks")
-    files = runner.choose(notebooks)
+def write_pages() -> None:
+    """Write a page of each committed notebook to `build/html`."""
+    folder = Path("notebooks")
+    files = runner.choose(folder)
     pages = user_folders.announced("build", "the pages go") / "html"
-    write_glossary(notebooks, pages)
-    damaged = []
+    write_glossary(folder, pages)
     for notebook in files:
-        try:
-            write_page(notebook, pages / f"{notebook.stem}.html", notebooks)
-            print(pages / f"{notebook.stem}.html")
-        except NotJSONError:
-            damaged.append(f"{notebook} cannot be read as a notebook; {how_to_repair(notebook)}.")
-    print("\n".join(damaged), end="\n" if damaged else "")
-    return 1 if damaged else 0
+        write_page(notebook, pages / f"{notebook.stem}.html", folder)
+        print(pages / f"{notebook.stem}.html")
 
 
-def write_page(notebook_file: Path, page: Path, folder: Path) -> None:
-    """Convert one executed notebook into one HTML file that shows everything without a network.
+def write_page(notebook_file: Path, page: Path, folder: Path) -> str:
+    """Convert one executed notebook into one HTML file that shows everything without a network; returns its title.
 
-    `folder` is where the notebook belongs.
+    `folder` is where the notebook belongs. Raises PlainError if the file is no notebook.
     """
-    _write(nbformat.read(notebook_file, as_version=4), page, folder)
+    return _write(notebooks.read(notebook_file), page, folder)
 
 
 def write_glossary(folder: Path, pages: Path) -> None:
@@ -98,7 +83,7 @@ def write_glossary(folder: Path, pages: Path) -> None:
         _write(nbformat.v4.new_notebook(cells=[cell]), pages / GLOSSARY, folder)
 
 
-def _write(notebook: NotebookNode, page: Path, folder: Path) -> None:
+def _write(notebook: NotebookNode, page: Path, folder: Path) -> str:
     @jinja2.pass_context
     def markdown2html(context: jinja2.runtime.Context, source: str) -> str:
         renderer = PageRenderer(folder, page, context["cell"].get("attachments"))
@@ -110,18 +95,16 @@ def _write(notebook: NotebookNode, page: Path, folder: Path) -> None:
     notebook.metadata.pop("widgets", None)
     template = (TEMPLATES / "page.html.j2").read_text()
     exporter = HTMLExporter(raw_template=template, filters={"markdown2html": markdown2html})
-    html, _ = exporter.from_notebook_node(notebook, {"metadata": {"name": title_of(notebook)}})
+    title = title_of(notebook)
+    html, _ = exporter.from_notebook_node(notebook, {"metadata": {"name": title}})
     page.parent.mkdir(parents=True, exist_ok=True)
     page.write_text(html)
+    return title
 
 
-def write_index(folder: Path, outcomes: Mapping[str, NotebookOutcome]) -> Path:
-    """Write `index.html` next to the pages: each notebook's title, status, seconds and memory."""
-    rows = []
-    for name, outcome in outcomes.items():
-        page = folder / f"{name}.html"
-        title = re.search(r"<title>(.*?)</title>", page.read_text(), re.DOTALL) if page.exists() else None
-        rows.append((name, unescape(title[1].strip()) if title else name, page.exists(), outcome))
+def write_index(folder: Path, outcomes: Mapping[str, NotebookOutcome], titles: Mapping[str, str]) -> Path:
+    """Write `index.html` next to the pages, whose titles are given: each notebook's status, seconds and memory."""
+    rows = [(name, titles.get(name, name), name in titles, outcome) for name, outcome in outcomes.items()]
     return from_template(TEMPLATES / "pages_index.html.j2", folder / "index.html", rows=rows)
 
 
@@ -142,6 +125,6 @@ def title_of(notebook: NotebookNode) -> str:
 
 
 def _without_widget(output: NotebookNode) -> NotebookNode:
-    if WIDGET_VIEW not in output.get("data", {}):
+    if notebooks.WIDGET_VIEW not in output.get("data", {}):
         return output
     return nbformat.v4.new_output("display_data", data={"text/html": WIDGET_NOTE})

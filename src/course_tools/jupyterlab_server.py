@@ -101,20 +101,14 @@ def replace_this_process(copy: Path) -> NoReturn:
 def _leave_out_settings_of_others(copy: Path) -> None:
     """Let Jupyter read no settings that the user has for another course, such as a password or a port.
 
-    What JupyterLab itself keeps there, such as keyboard shortcuts and the theme, still counts. A user without a home
-    has everything in the copy.
+    What JupyterLab itself keeps there, such as keyboard shortcuts and the theme, still counts.
     """
     of_user, settings = Path(paths.jupyter_config_dir()) / "lab", copy / ".jupyter"
     settings.mkdir(exist_ok=True)
     (settings / "migrated").touch()  # else Jupyter would fill it from a folder of IPython 3
     os.environ["JUPYTER_CONFIG_DIR"] = str(settings)
-    if user_folders.home_is_writable():
-        os.environ.setdefault("JUPYTERLAB_SETTINGS_DIR", str(of_user / "user-settings"))
-        os.environ.setdefault("JUPYTERLAB_WORKSPACES_DIR", str(of_user / "workspaces"))
-    else:
-        own = {"JUPYTER_DATA_DIR": "data", "JUPYTER_RUNTIME_DIR": "runtime", "IPYTHONDIR": "ipython"}
-        for name, folder in own.items():
-            os.environ.setdefault(name, str(settings / folder))
+    os.environ.setdefault("JUPYTERLAB_SETTINGS_DIR", str(of_user / "user-settings"))
+    os.environ.setdefault("JUPYTERLAB_WORKSPACES_DIR", str(of_user / "workspaces"))
 
 
 def running_on(copy: Path) -> str | None:

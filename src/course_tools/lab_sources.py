@@ -11,7 +11,6 @@ import os
 import re
 import shutil
 import subprocess
-import tempfile
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -39,7 +38,6 @@ _SENTENCES = re.compile(r"(?<=[.?!])\s+(?=[A-Z`\[])")
 _LINK_TO_COURSE = re.compile(r"\[([^\]]*)\]\(\.\./[^)]*\)")
 CHECK = "check_"
 TEXT, STUDENT, SOLUTION = "lab.py", "lab.ipynb", "solution.ipynb"
-_NOT_WRITTEN = f"no {STUDENT} or {SOLUTION} was written."
 HANDED_OUT, NBGRADER, SOURCE = "students", "nbgrader", "source"
 _PARTS = (HANDED_OUT, f"{NBGRADER}/{SOURCE}")
 LABS = Path("labs")
@@ -70,7 +68,8 @@ def convert(source: Path, lab: Lab | None = None) -> NotebookNode:
     """The whole notebook of a source, solutions and hidden tests included; the same for the same text.
 
     Raises BrokenSource unless it has, for each exercise of the lab, the cell for the answer and that of the check, and
-    if a solution would be in the student's notebook because its marks are misspelt or misplaced.
+    if a solution would be in the student's notebook because its marks are misspelt; nbgrader raises RuntimeError where
+    they are misplaced.
     """
     lab = lab or registry.lab(source.parent.name)
     notebook = notebooks.convert_plainly(source, lab.number)
@@ -123,17 +122,14 @@ def is_given(file: Path) -> bool:
 def regenerate(source: Path) -> list[Path]:
     """Write `lab.ipynb` and the executed `solution.ipynb`, in which every check says "right"; return their files.
 
-    Raises BrokenSource and notebooks.NotRecorded; both files then stay as they are.
+    Raises BrokenSource, PlainError where one was edited itself, and what nbclient raises; both then stay as they are.
     """
     files = [source.with_name(STUDENT), source.with_name(SOLUTION)]
     for file in files:
         notebooks.require_not_edited(file, source)
     lab = registry.lab(source.parent.name)
     whole = convert(source, lab)
-    try:
-        solution = notebooks.clean(notebooks.execute(solved(whole), source.parent))
-    except notebooks.CellFailed as error:
-        raise BrokenSource(f"{source}: {error}; {_NOT_WRITTEN}") from error
+    solution = notebooks.clean(notebooks.execute(solved(whole), source.parent))
     _require_right(solution, lab, source)
     for file, notebook in zip(files, (student(whole), solution), strict=True):
         nbformat.validate(notebook)
@@ -151,7 +147,7 @@ def _require_right(solution: NotebookNode, lab: Lab, source: Path) -> None:
             verdict = next((line for line in said.splitlines() if line.startswith(f"{exercise.name}:")), said.strip())
             raise BrokenSource(
                 f"{source}, exercise {exercise.name}: with its solution the check says "
-                f"{repr(verdict) if verdict else 'nothing'}; {_NOT_WRITTEN}"
+                f"{repr(verdict) if verdict else 'nothing'}; no {STUDENT} or {SOLUTION} was written."
             )
 
 
@@ -164,27 +160,20 @@ def _preprocessed(notebook: NotebookNode, *preprocessors: "Preprocessor") -> Not
 
 
 def _check(notebook: NotebookNode, lab: Lab, name: str) -> None:
-    """Raise BrokenSource for cells that do not fit the exercises, and for marks that would leave a solution in them."""
+    """Raise BrokenSource for cells that do not fit the exercises, and for marks that would stay in them."""
     cells = [cell for cell in notebook.cells if cell.metadata.get("nbgrader", {}).get("grade_id")]
     grade_ids = [cell.metadata.nbgrader["grade_id"] for cell in cells]
     expected = [grade_id for exercise in lab for grade_id in (exercise.name, CHECK + exercise.name)]
     if grade_ids != expected:
         raise BrokenSource(f"The cells of {name} have the grade_ids {grade_ids}, but its exercises ask for {expected}.")
-    for exercise, answer, check in zip(lab, cells[::2], cells[1::2], strict=True):
+    for exercise, check in zip(lab, cells[1::2], strict=True):
         text = f'lab.check("{exercise.name}") ### BEGIN HIDDEN TESTS lab.points("{exercise.name}") ### END HIDDEN TESTS'
-        given = check.metadata.nbgrader.get("points")
-        problems = [
-            (_MARKS[0] not in answer.source, f"the answer's cell needs a part from {' to '.join(_MARKS)}"),
-            (check.source.split() != text.split(), f"the check's cell must contain {text}"),
-            (given != exercise.points, f"the check's cell gives {given} points, but the exercise {exercise.points}"),
-        ]
-        if found := [problem for is_there, problem in problems if is_there]:
-            raise BrokenSource(f"{name}, exercise {exercise.name}: {found[0]}.")
-    for cell in notebook.cells:
-        marks = [line.strip() for line in cell.source.split("\n") if _LIKE_A_MARK.search(line)]
-        is_answer = cell.metadata.get("nbgrader", {}).get("solution")
-        if cell not in cells[1::2] and marks != (_MARKS * (len(marks) // 2) if is_answer else []):
-            raise BrokenSource(f"{name}: {marks} must be {_MARKS}, in turn, in an answer's cell.")
+        if (check.source.split(), check.metadata.nbgrader.get("points")) != (text.split(), exercise.points):
+            must = f"the check's cell must contain {text} and give {exercise.points} points"
+            raise BrokenSource(f"{name}, exercise {exercise.name}: {must}.")
+    for cell in student(notebook).cells:
+        if left := next(filter(_LIKE_A_MARK.search, cell.source.split("\n")), None):
+            raise BrokenSource(f"{name}: students would see {left!r}; in an answer's cell the marks are {_MARKS}.")
 
 
 def write_release(*, only: str | None = None) -> None:
@@ -204,59 +193,48 @@ def release(lab_sources: Sequence[Path], folder: Path) -> tuple[list[Path], list
     """Write `folder`/students/NN_topic for each lab, the same as a zip, and `folder`/nbgrader for nbgrader.
 
     Returns these three, and sentences for the instructor. In `students` and in nbgrader's `source` the folders of the
-    course's labs are replaced, when all are written; all else stays: what an instructor has added there, nbgrader's
-    database, what was handed in. Labs that were changed since the last release are kept in `folder`/changed-TIME: a
-    record of digests tells what each release wrote. Raises BrokenSource.
+    course's labs are replaced; all else stays: what an instructor has added there, nbgrader's database, what was handed
+    in. Labs that were changed since the last release are kept in `folder`/changed-TIME: a record of digests tells what
+    each release wrote. Raises BrokenSource, and leaves everything as it was.
 
     A lab's programs and data go with it, but in a repository only those that git knows: an instructor may keep notes.
     """
     labs = lab_sources[0].parents[1]
-    known, said = _known_to_git(labs), []
+    new = {source: without_course(convert(source)) for source in lab_sources}
+    known, record = _known_to_git(labs), folder / ".released.json"
+    places = [folder / part / source.parent.name for part in _PARTS for source in chosen(labs)]
+    said = _make_room(places, folder, json.loads(record.read_text()) if record.exists() else {})
     if not known:
-        said = ["Git does not know this course, so all files next to the labs' notebooks are handed out, your own too."]
-    folder.mkdir(parents=True, exist_ok=True)
-    places = [f"{part}/{source.parent.name}" for part in _PARTS for source in chosen(labs)]
-    with tempfile.TemporaryDirectory(prefix=".unfinished-", dir=folder) as unfinished:
-        new = Path(unfinished)
-        for source in lab_sources:
-            notebook = without_course(convert(source))
-            given = sorted(file for file in source.parent.glob("*") if is_given(file))
-            unknown = [file for file in given if known and file not in known]
-            for file in unknown:
-                fix = f"If students need it, run `git add {file}` first."
-                said += [] if file.name.startswith(".") else [f"Not handed out: {file}, which git does not know. {fix}"]
-            for part, handed_out in zip(_PARTS, (student(notebook), notebook), strict=True):
-                place = new / part / source.parent.name
-                place.mkdir(parents=True)
-                for file in sorted({*given} - {*unknown}):
-                    shutil.copy(file, place)
-                nbformat.write(handed_out, place / STUDENT)
-        said += _replace(folder, new, places)
-        shutil.copy(labs / "nbgrader_config.py", folder / NBGRADER)
-        packed = Path(shutil.make_archive(str(new / "labs"), "zip", folder / HANDED_OUT))
-        packed = packed.replace(folder / packed.name)
-    return [folder / HANDED_OUT, packed, folder / NBGRADER], said
+        said += ["Git does not know this course, so all files next to the labs' notebooks are handed out, yours too."]
+    for source, notebook in new.items():
+        given = sorted(file for file in source.parent.glob("*") if is_given(file))
+        unknown = [file for file in given if known and file not in known]
+        for file in unknown:
+            fix = f"If students need it, run `git add {file}` first."
+            said += [] if file.name.startswith(".") else [f"Not handed out: {file}, which git does not know. {fix}"]
+        for part, handed_out in zip(_PARTS, (student(notebook), notebook), strict=True):
+            place = folder / part / source.parent.name
+            place.mkdir(parents=True)
+            for file in sorted({*given} - {*unknown}):
+                shutil.copy(file, place)
+            nbformat.write(handed_out, place / STUDENT)
+    written = {str(place.relative_to(folder)): _digest(place) for place in places if place.exists()}
+    record.write_text(json.dumps(written))
+    shutil.copy(labs / "nbgrader_config.py", folder / NBGRADER)
+    shutil.make_archive(str(folder / "labs"), "zip", folder / HANDED_OUT)
+    return [folder / HANDED_OUT, folder / "labs.zip", folder / NBGRADER], said
 
 
-def _replace(folder: Path, new: Path, places: Sequence[str]) -> list[str]:
-    """Put the new labs in the places of the old ones; a sentence if some of those were changed, and are kept."""
-    record = folder / ".released.json"
-    try:
-        released = dict(json.loads(record.read_text()))
-    except (OSError, ValueError):  # no lab is known to be as it was released
-        released = {}
+def _make_room(places: Sequence[Path], folder: Path, released: dict[str, str]) -> list[str]:
+    """Remove the labs of the last release; a sentence if some were changed since, and are kept."""
     kept = folder / f"changed-{time.strftime('%Y-%m-%d-%H%M%S')}"
-    for place in places:
-        old = folder / place
-        if old.exists() and _digest(old) != released.get(place):
-            (kept / place).parent.mkdir(parents=True, exist_ok=True)
-            old.rename(kept / place)
-        elif old.exists():
-            shutil.rmtree(old)
-        if (new / place).exists():
-            old.parent.mkdir(parents=True, exist_ok=True)
-            (new / place).rename(old)
-    record.write_text(json.dumps({place: _digest(folder / place) for place in places if (folder / place).exists()}))
+    for place in filter(Path.exists, places):
+        name = place.relative_to(folder)
+        if _digest(place) == released.get(str(name)):
+            shutil.rmtree(place)
+        else:
+            (kept / name).parent.mkdir(parents=True, exist_ok=True)
+            place.rename(kept / name)
     changed = f"Labs that differ from what the last release wrote are kept in {kept}; change tasks in their {TEXT}."
     return [changed] if kept.exists() else []
 

@@ -11,17 +11,15 @@ import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import jupytext
 import nbformat
 import psutil
 from nbclient import NotebookClient
-from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
 from nbformat import NotebookNode
 
 from course_tools import glossary
-from course_tools.site.chapters import number_of
+from course_tools.site.chapters import how_to_repair, number_of
 from distlab.runtime.errors import PlainError
 from distlab.runtime.lookups import NoSuchName, require_name
 
@@ -29,7 +27,6 @@ SECONDS_PER_CELL = 900
 # Measured outputs are recorded only while other programs leave the processors alone.
 SECONDS_TO_WATCH, BUSY_PERCENT = 3.0, 15.0
 WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
-_COLOUR = r"\x1b\[[\d;]*m"
 # A cell with this tag shows what differs from run to run (times, this machine); its outputs are not compared.
 VARIES = "varies"
 # For pytest-notebook. Emptying the texts first saves minutes: it would look for the differences between two pictures
@@ -38,14 +35,6 @@ NOT_COMPARED = {
     "diff_ignore": ["/outputs"],
     "diff_replace": [[f"/outputs/*/{place}", "(?s).+", ""] for place in ("data", "text")],
 }
-
-
-class NotRecorded(PlainError):
-    """A notebook is not made: its source, its own edits or the machine are not fit for it; the message says why."""
-
-
-class CellFailed(PlainError):
-    """A cell of a notebook fails; the message names it by its first line of code, and ends without a full stop."""
 
 
 def sources(folder: Path, only: str | None = None) -> list[Path]:
@@ -68,6 +57,14 @@ def chosen(files: Sequence[Path], only: str | None = None, kind: str = "notebook
         if name not in numbers:
             require_name(numbers if name.isdigit() else [file.stem for file in files], name, kind)
     return [file for file in files if {file.stem, number_of(file.stem)} & set(names)]
+
+
+def read(file: Path) -> NotebookNode:
+    """A committed notebook. Raises PlainError where the file is none, as after a merge conflict."""
+    try:
+        return nbformat.read(file, as_version=4)
+    except Exception as fault:  # as damaged as a file can be
+        raise PlainError(f"{file} cannot be read as a notebook; {how_to_repair(file)}.") from fault
 
 
 def notebook_of(source: Path) -> Path:
@@ -105,10 +102,9 @@ def convert_plainly(source: Path, number: str) -> NotebookNode:
 def execute(notebook: NotebookNode, folder: Path) -> NotebookNode:
     """Run every cell in a fresh kernel that starts in `folder`; the notebook itself gets the outputs.
 
-    Raises CellFailed.
+    Raises what nbclient raises, which shows the cell that fails.
     """
-    started: list[NotebookNode] = []
-    client = NotebookClient(
+    NotebookClient(
         notebook,
         timeout=SECONDS_PER_CELL,
         kernel_name="python3",
@@ -117,19 +113,7 @@ def execute(notebook: NotebookNode, folder: Path) -> NotebookNode:
         # pytest-notebook joins what a cell prints into one output before it compares, whenever it was printed.
         coalesce_streams=True,
         resources={"metadata": {"path": str(folder)}},
-        on_cell_execute=lambda cell, cell_index: started.append(cell),
-    )
-    try:
-        client.execute()
-    except (CellExecutionError, CellTimeoutError, DeadKernelError) as failure:
-        if not started:
-            raise
-        lines = [line.strip() for line in started[-1].source.splitlines() if line.strip()]
-        first = next((line for line in lines if not line.startswith("#")), lines[0])
-        what = f"fails: {str(failure).splitlines()[0]}"
-        if isinstance(failure, CellExecutionError):
-            what = f"fails: {failure.ename}: {' '.join(re.sub(_COLOUR, '', failure.evalue).split())}".rstrip(": .")
-        raise CellFailed(f"the cell that begins with `{first}` {what}") from failure
+    ).execute()
     notebook.metadata["language_info"] = {"name": "python"}
     return notebook
 
@@ -145,16 +129,19 @@ def clean(notebook: NotebookNode) -> NotebookNode:
             continue
         for output in cell.outputs:
             output.get("data", {}).pop(WIDGET_VIEW, None)
-        cell.outputs = nbformat.from_dict(_neutral(cell.outputs, names))
+        text = json.dumps(cell.outputs, ensure_ascii=False)
+        for name, neutral in names.items():
+            text = text.replace(name, neutral)
+        cell.outputs = nbformat.from_dict(json.loads(re.sub(r"/tmp/[\w.-]+", "/tmp/…", text)))
     notebook.metadata.pop("widgets", None)
     return notebook
 
 
 def require_idle(watch: float = SECONDS_TO_WATCH) -> None:
-    """Raise NotRecorded if the processors are used, by the mean over all of them in the next `watch` seconds."""
+    """Raise PlainError if the processors are used, by the mean over all of them in the next `watch` seconds."""
     percent = psutil.cpu_percent(interval=watch)
     if percent > BUSY_PERCENT:
-        raise NotRecorded(
+        raise PlainError(
             f"Other programs use {percent:.0f} % of the processors, which would show in the recorded outputs: wait "
             "until they have ended, or record all the same with `distlab notebooks --force`."
         )
@@ -163,14 +150,11 @@ def require_idle(watch: float = SECONDS_TO_WATCH) -> None:
 def regenerate(source: Path) -> Path:
     """Write the notebook of a text source with fresh outputs; return its file.
 
-    Raises NotRecorded; the file then stays as it is.
+    Raises what `require_not_edited` and `execute` raise; the file then stays as it is.
     """
     target = notebook_of(source)
     require_not_edited(target, source)
-    try:
-        notebook = clean(execute(convert(source), target.parent))
-    except CellFailed as error:
-        raise NotRecorded(f"{source}: {error}; {target} was not written.") from error
+    notebook = clean(execute(convert(source), target.parent))
     note_cells(notebook)
     nbformat.validate(notebook)
     nbformat.write(notebook, target)
@@ -193,9 +177,9 @@ def is_as_made(file: Path) -> bool | None:
 
 
 def require_not_edited(file: Path, source: Path) -> None:
-    """Raise NotRecorded if the notebook `file` has other cells than it was made with; `source` is its text."""
+    """Raise PlainError if the notebook `file` has other cells than it was made with; `source` is its text."""
     if is_as_made(file) is False:
-        raise NotRecorded(
+        raise PlainError(
             f"{file} was edited itself, and making it again would drop these edits: make them in {source}, then remove "
             f"{file.name} and repeat the command."
         )
@@ -209,12 +193,12 @@ def _digest(notebook: NotebookNode) -> str:
 def update_tags(source: Path) -> Path:
     """Give the cells of the committed notebook the tags of its text source; its outputs stay. Returns its file.
 
-    Raises NotRecorded if any cell has other text: then the notebook must be executed again.
+    Raises PlainError if any cell has other text: then the notebook must be executed again.
     """
     target, expected = notebook_of(source), convert(source)
     notebook = nbformat.read(target, as_version=4)
     if [(cell.id, cell.source) for cell in notebook.cells] != [(cell.id, cell.source) for cell in expected.cells]:
-        raise NotRecorded(
+        raise PlainError(
             f"Not only tags have changed in {source.name}; run 'make notebooks ONLY={number_of(source.stem)}', "
             "which executes the notebook again."
         )
@@ -222,16 +206,3 @@ def update_tags(source: Path) -> Path:
         cell.metadata = new.metadata
     nbformat.write(notebook, target)
     return target
-
-
-def _neutral(value: Any, names: dict[str, str]) -> Any:
-    """The value with every name of this machine replaced in all its texts."""
-    if isinstance(value, str):
-        for name, neutral in names.items():
-            value = value.replace(name, neutral)
-        return re.sub(r"/tmp/[\w.-]+", "/tmp/…", value)
-    if isinstance(value, list):
-        return [_neutral(item, names) for item in value]
-    if isinstance(value, dict):
-        return {key: _neutral(item, names) for key, item in value.items()}
-    return value

@@ -32,6 +32,7 @@ def write_notebooks(*, only: str | None = None, force: bool = False, tags: bool 
         if tags:
             print(notebooks.update_tags(source), flush=True)
         elif status := _record(str(source), force=force):
+            print(f"{notebooks.notebook_of(source)} was not written.")
             return status
     return 0
 
@@ -57,25 +58,20 @@ def _record(*arguments: str, force: bool) -> int:
         notebooks.require_idle()
     finished = processes.run([sys.executable, "-P", "-m", "course_tools.recording", *arguments], SECONDS_TO_RECORD)
     # Above the last line kernels may have said something.
-    print(finished.output if finished.status not in (0, 2) else finished.output.splitlines()[-1], flush=True)
+    print(finished.output if finished.status != 0 else finished.output.splitlines()[-1], flush=True)
     return 1 if finished.status is None else finished.status
 
 
-def main(source: Path, with_cluster: bool) -> int:
-    """Record the notebook of a text source; returns the exit status, 2 after a sentence for a mistake of the author."""
-    try:
-        if with_cluster:
-            notebook = notebooks.convert(source)
-            notebook.cells.append(nbformat.v4.new_code_cell(WRITE))
-            notebooks.execute(notebook, source.parents[1])
-            print("Recorded; `make notebooks ONLY=15` shows it.")
-        else:
-            print(notebooks.regenerate(source))
-    except PlainError as error:
-        print(str(error).replace("\n", " "))
-        return 2
-    return 0
+def main(source: Path, with_cluster: bool) -> None:
+    """Record the notebook of a text source."""
+    if with_cluster:
+        notebook = notebooks.convert(source)
+        notebook.cells.append(nbformat.v4.new_code_cell(WRITE))
+        notebooks.execute(notebook, source.parents[1])
+        print("Recorded; `make notebooks ONLY=15` shows it.")
+    else:
+        print(notebooks.regenerate(source))
 
 
 if __name__ == "__main__":
-    sys.exit(main(Path(sys.argv[1]), "--cluster" in sys.argv))
+    main(Path(sys.argv[1]), "--cluster" in sys.argv)

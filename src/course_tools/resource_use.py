@@ -8,9 +8,6 @@ import psutil
 
 from distlab.runtime import processes
 
-MEMORY_MEASURE = "proportional set size" if psutil.LINUX else "resident set size"
-"""What `peak_memory` is: on Linux a page that n processes share counts 1/n for each; elsewhere it counts whole."""
-
 MIB = 2**20
 
 LEAST_PAUSE = 0.25
@@ -19,7 +16,10 @@ PAUSE_PER_SECOND_OF_READING = 8
 
 
 def memory(of: Iterable[psutil.Process]) -> int:
-    """Bytes of memory that these processes use together, by MEMORY_MEASURE; one that has ended counts 0."""
+    """Bytes of memory that these processes use together; one that has ended counts 0.
+
+    On Linux a page that n processes share counts 1/n for each; elsewhere it counts whole.
+    """
     total = 0
     for process in of:
         try:

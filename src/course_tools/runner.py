@@ -24,7 +24,7 @@ from rich.console import Console
 from rich.progress import MofNCompleteColumn, Progress, TextColumn
 
 from course_tools.notebooks import SECONDS_PER_CELL, chosen
-from course_tools.resource_use import MEMORY_MEASURE, MIB, ResourceUse
+from course_tools.resource_use import MIB, ResourceUse
 from course_tools.site.chapters import chapter_notebooks, how_to_repair
 from distlab import launch
 from distlab.runtime import processes
@@ -46,23 +46,18 @@ _STARTS = re.compile(
     r"\blaunch\.(tensorflow|mpirun|horovodrun|torchrun|mxnet|start_engines)\(|\bLoginNode\(|\bmpirun\b.*-np"
 )
 _PAPERMILL = """
-import json, logging, papermill, resource, sys
+import json, logging, papermill, sys
 logging.basicConfig(level=logging.INFO, format="%(message)s")
 job = json.loads(sys.argv[1])
 try:
-    try:
-        papermill.execute_notebook(**job)
-    except RuntimeError as fault:
-        if "Kernel died before replying" not in str(fault):
-            raise
-        # Its ports were free when they were chosen; a connection may have taken one before it listened.
-        papermill.execute_notebook(**job)
-finally:
-    use = map(resource.getrusage, (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
-    logging.info("Processor seconds: %.2f", sum(each.ru_utime + each.ru_stime for each in use))
+    papermill.execute_notebook(**job)
+except RuntimeError as fault:
+    if "Kernel died before replying" not in str(fault):
+        raise
+    # Its ports were free when they were chosen; a connection may have taken one before it listened.
+    papermill.execute_notebook(**job)
 """
 _BEGUN = re.compile(rb"^Executing Cell (\d+)-", re.MULTILINE)
-_USED = re.compile(r"^Processor seconds: ([\d.]+)$", re.MULTILINE)
 _OF_PAPERMILL = "papermill-error-cell-tag"
 """The tag of the cells in which papermill says where a notebook has failed."""
 
@@ -71,13 +66,12 @@ _OF_PAPERMILL = "papermill-error-cell-tag"
 class NotebookOutcome:
     """How a run ended: OK, FAILED or SKIPPED, the error or the reason; number and first line of the failing cell.
 
-    processor_seconds is of all its processes. cell_seconds: elapsed, of each cell that has run, 0 of text.
+    cell_seconds: elapsed, of each cell that has run, 0 of text.
     """
 
     status: str
     seconds: float = 0
     peak_memory_mib: float = 0
-    processor_seconds: float = 0
     cell_seconds: list[float] = field(default_factory=list)
     failing_cell: int | None = None
     failing_line: str | None = None
@@ -117,13 +111,10 @@ def default_at_once(cores: int) -> int:
 
 def in_lanes(notebooks: Sequence[Path], figures: Path = FIGURES) -> tuple[list[Path], list[Path]]:
     """The notebooks that start several processes, of which one runs at a time, and the others; the longest first."""
-    measured = json.loads(figures.read_text())["notebooks"] if figures.exists() else {}
-
-    def seconds(notebook: Path) -> float:
-        return float(measured.get(notebook.stem, {"seconds": UNKNOWN_SECONDS})["seconds"])
-
+    measures = json.loads(figures.read_text())["measures"] if figures.exists() else []
+    seconds = {each["name"]: each["values"][0] for each in measures if each["values"]}
     lanes: tuple[list[Path], list[Path]] = [], []
-    for notebook in sorted(notebooks, key=seconds, reverse=True):
+    for notebook in sorted(notebooks, key=lambda each: seconds.get(each.stem, UNKNOWN_SECONDS), reverse=True):
         starts = any(_STARTS.search(cell.source) for cell in _cells(notebook) if cell.cell_type == "code")
         lanes[0 if starts else 1].append(notebook)
     return lanes
@@ -213,7 +204,6 @@ def run_one(
     cells, said = _cells(folder / notebook.name), log.read_text(errors="replace")
     notes = [cell.metadata.get("papermill", {}) for cell in cells]
     outcome.cell_seconds = [round(note.get("duration") or 0.0, 2) for note in notes]
-    outcome.processor_seconds = sum(map(float, _USED.findall(said)))
     begun = [number for number, note in enumerate(notes, start=1) if note.get("start_time")]
     # A cell that has not begun is missing, whatever has ended the notebook: an error, a limit or `sys.exit`.
     if limit or process.returncode or len(begun) < len(cells):
@@ -310,7 +300,6 @@ def write_report(outcomes: Outcomes, plan: ExecutionPlan) -> Path:
     report = {
         "parameters": plan.parameters,
         "at_once": plan.at_once,
-        "memory_measure": MEMORY_MEASURE,
         "notebooks": [{"notebook": name, **asdict(outcome)} for name, outcome in outcomes.items()],
     }
     file = plan.build / "report.json"

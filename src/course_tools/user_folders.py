@@ -3,20 +3,17 @@ as in a classroom, into a folder of the user's.
 """
 
 import os
-import tempfile
 from pathlib import Path
 
 
 def user_folder(name: str) -> Path:
     """The folder `name` of the course, which is the working folder, or `distlab-NAME` in the user's home.
 
-    Where the home does not exist or cannot be written to, the folder is in that for temporary files. It is not made
-    here.
+    It is not made here.
     """
     folder = Path(name)
-    if os.access(folder if folder.exists() else Path.cwd(), os.W_OK):
-        return folder
-    return (Path.home() if home_is_writable() else Path(tempfile.gettempdir())) / f"distlab-{name}"
+    is_writable = os.access(folder if folder.exists() else Path.cwd(), os.W_OK)
+    return folder if is_writable else Path.home() / f"distlab-{name}"
 
 
 def announced(name: str, purpose: str) -> Path:
@@ -25,8 +22,3 @@ def announced(name: str, purpose: str) -> Path:
     if folder != Path(name):
         print(f"This folder cannot be written to: {purpose} to {folder}.", flush=True)
     return folder
-
-
-def home_is_writable() -> bool:
-    """Whether programs may keep files in the user's home."""
-    return os.access(Path.home(), os.W_OK)

@@ -71,7 +71,7 @@ def test_a_run_names_notebook_cell_and_error_and_keeps_what_the_others_gave(
     rows = {row["notebook"]: row for row in report["notebooks"]}
     assert list(rows) == list(outcomes)
     good = rows["00_good"]
-    assert good["seconds"] > 0 and good["peak_memory_mib"] > 10 and good["processor_seconds"] > 0.1
+    assert good["seconds"] > 0 and good["peak_memory_mib"] > 10
     assert len(good["cell_seconds"]) >= 3 and rows["01_error"]["failing_cell"] == 3
 
 
@@ -137,7 +137,7 @@ def test_those_that_start_several_processes_are_a_lane_of_their_own_and_the_long
     crowded = [write_notebook(tmp_path, name, launches) for name in ("03_short", "04_long")]
     seconds = {"00_short": 5, "02_long": 90, "03_short": 10, "04_long": 20}
     figures = tmp_path / "performance.json"
-    figures.write_text(json.dumps({"notebooks": {name: {"seconds": each} for name, each in seconds.items()}}))
+    figures.write_text(json.dumps({"measures": [{"name": name, "values": [each]} for name, each in seconds.items()]}))
     assert runner.in_lanes([*alone, *crowded], figures) == (crowded[::-1], alone[::-1])
 
 

@@ -37,9 +37,7 @@ def test_a_record_names_versions_machine_date_and_a_command_that_makes_it_again(
 ) -> None:
     found, run = recorded_results.read(name), record.RUNS[name]
     assert found.command == f"make record-frameworks ONLY={name}"
-    assert re.search(
-        r"^record-frameworks:.*\n\t.*record\.py .*\$\(ONLY\)", (root / "Makefile").read_text(), re.MULTILINE
-    )
+    assert re.search(r"(?m)^record-frameworks:.*\n\t.*record\.py .*\$\(ONLY\)", (root / "Makefile").read_text())
     assert (found.framework, found.program, found.arguments) == (run.framework, run.program, list(run.arguments))
     assert (frameworks.PROGRAMS / run.program).is_file()
     assert set(found.versions) == {"python", *run.packages}
@@ -66,13 +64,8 @@ def test_what_was_written_is_read_and_says_where_it_comes_from(tmp_path: Path) -
     )
 
 
-def test_where_the_framework_is_missing_the_record_is_given_and_what_gets_it_is_said() -> None:
-    result, source = recorded_results.measured_or_recorded(
-        "ddp", "It is not here; `make it` installs it.", lambda: 1 / 0
-    )
+def test_where_the_framework_is_there_the_program_runs_and_else_the_record_is_given_with_what_gets_it() -> None:
+    assert recorded_results.measured_or_recorded("ddp", None, lambda: "run") == ("run", "measured here")
+    result, source = recorded_results.measured_or_recorded("ddp", "`make it` installs it.", lambda: 1 / 0)
     assert result == recorded_results.read("ddp").result
     assert source.startswith("recorded on ") and source.endswith("`make it` installs it.")
-
-
-def test_where_the_framework_is_there_the_program_runs() -> None:
-    assert recorded_results.measured_or_recorded("ddp", None, lambda: "run") == ("run", "measured here")

@@ -73,20 +73,8 @@ def test_a_data_set_that_a_training_cannot_go_on_with_is_refused(tmp_path: Path)
     assert (folder / saved_states.NOTE).read_text() == "mnist\n"
 
 
-@pytest.mark.parametrize(
-    ("files", "newest"),
-    [
-        (["checkpoint-9.index", "checkpoint-10.index", "checkpoint"], "checkpoint-10"),
-        (["0001.weights.h5", "0002.weights.h5"], "0002.weights.h5"),
-    ],
-)
-def test_a_training_from_the_beginning_is_refused_where_states_are_saved(
-    files: list[str], newest: str, tmp_path: Path
-) -> None:
-    saved_states.of_dataset(tmp_path, "digits", resume=False)
-    for name in files:
-        (tmp_path / name).parent.mkdir(exist_ok=True)
+def test_of_saved_states_that_with_the_highest_number_is_the_newest(tmp_path: Path) -> None:
+    assert saved_states.newest(tmp_path) is None
+    for name, newest in (("1.weights.h5", "1.weights.h5"), ("ckpt-9.index", "ckpt-9"), ("ckpt-10.index", "ckpt-10")):
         (tmp_path / name).touch()
-    with pytest.raises(SystemExit, match=rf"holds checkpoints, the newest is {newest}: add --resume to go on, or cho"):
-        saved_states.of_dataset(tmp_path, "mnist", resume=False)
-    assert (tmp_path / saved_states.NOTE).read_text() == "digits\n"
+        assert saved_states.newest(tmp_path) == newest

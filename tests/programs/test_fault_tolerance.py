@@ -8,7 +8,6 @@ import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
-from types import ModuleType
 
 import numpy as np
 import pytest
@@ -22,6 +21,11 @@ import tensorflow as tf
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("one_job")]
 
 CHAPTER = programs.FOLDER / "13_fault_tolerance"
+with pytest.MonkeyPatch.context() as path:
+    path.syspath_prepend(CHAPTER)  # they import one another
+    damage, train, whole = (
+        programs.module(CHAPTER / f"{name}.py") for name in ("damage", "train", "whole_checkpoints")
+    )
 
 EPOCHS, STEPS_PER_EPOCH, TOTAL = 2, 12, 24
 START_AGAIN = 85
@@ -35,17 +39,7 @@ DATA, INDEX = "ckpt-11.data-00000-of-00001", "ckpt-11.index"
 
 
 @pytest.fixture(scope="module")
-def whole(chapter: Callable) -> ModuleType:
-    return chapter("whole_checkpoints")
-
-
-@pytest.fixture(scope="module")
-def damage(chapter: Callable) -> ModuleType:
-    return chapter("damage")
-
-
-@pytest.fixture(scope="module")
-def pristine(tmp_path_factory: pytest.TempPathFactory, whole: ModuleType) -> Path:
+def pristine(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Three sealed checkpoints of the same variables with other values; the values are the number."""
     folder = tmp_path_factory.mktemp("pristine")
     value, label = tf.Variable(tf.zeros((40, 40))), tf.Variable("none")
@@ -64,7 +58,7 @@ def folder(pristine: Path, tmp_path: Path) -> Path:
 
 
 def test_a_damaged_checkpoint_is_found_and_the_one_before_is_used(
-    pristine: Path, tmp_path: Path, whole: ModuleType, damage: ModuleType, capsys: pytest.CaptureFixture[str]
+    pristine: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     damages = damage.DAMAGES | {
         "data without its last byte": lambda data, index: damage.cut(data, data.stat().st_size - 1),
@@ -80,7 +74,7 @@ def test_a_damaged_checkpoint_is_found_and_the_one_before_is_used(
         assert f"Checkpoint 11 cannot be used ({whole.problem(prefix)}): resuming from" in capsys.readouterr().out
 
 
-def test_no_length_and_no_flipped_bit_passes(folder: Path, whole: ModuleType, damage: ModuleType) -> None:
+def test_no_length_and_no_flipped_bit_passes(folder: Path) -> None:
     for file in (folder / DATA, folder / INDEX):
         good, prefix = file.read_bytes(), str(folder / "ckpt-11")
         for size in np.linspace(0, len(good) - 1, 20).astype(int):
@@ -99,7 +93,7 @@ def test_no_length_and_no_flipped_bit_passes(folder: Path, whole: ModuleType, da
 
 
 def test_the_program_prints_a_line_for_each_and_its_status_says_whether_one_is_whole(
-    runs: PreparedRuns, folder: Path, damage: ModuleType
+    runs: PreparedRuns, folder: Path
 ) -> None:
     damage.cut(folder / DATA, 100)
     some = runs.run(CHAPTER / "whole_checkpoints.py", folder)
@@ -117,12 +111,7 @@ def test_the_program_prints_a_line_for_each_and_its_status_says_whether_one_is_w
 # Training that is started again
 
 
-@pytest.fixture(scope="module")
-def train(chapter: Callable) -> ModuleType:
-    return chapter("train")
-
-
-def run(train: ModuleType, backup: Path) -> dict:
+def run(backup: Path) -> dict:
     """Train to the end without a strategy; the result."""
     usual = {"dataset": "digits", "epochs": EPOCHS}
     faults = {"pause": 0.0, "kill_worker": None, "kill_at_step": None, "signal": "KILL", "steps_done": None}
@@ -137,7 +126,7 @@ def weights_of(result: dict) -> list[np.ndarray]:
 
 
 @pytest.fixture(scope="module")
-def undisturbed(train: ModuleType) -> list[np.ndarray]:
+def undisturbed() -> list[np.ndarray]:
     """The weights of a plain loop in this process over the same batches."""
     tf.keras.utils.set_random_seed(train.SEED)
     model = models.mlp(dropout=0.0)
@@ -177,33 +166,33 @@ def cut(folder: Path, *steps: int) -> None:
         file.write_bytes(file.read_bytes()[:400_000])
 
 
-def of_another_model(folder: Path, train: ModuleType) -> None:
+def of_another_model(folder: Path) -> None:
     model = models.cnn()
     model.compile(tf.keras.optimizers.SGD(0.1))
-    train.whole_checkpoints.seal(tf.train.Checkpoint(model=model).write(str(folder / "ckpt-20")))
+    whole.seal(tf.train.Checkpoint(model=model).write(str(folder / "ckpt-20")))
 
 
 FROM_10, FROM_15 = "resuming from checkpoint 10.", "resuming from checkpoint 15."
-FAULTS: dict[str, tuple[Callable[[Path, ModuleType], object], int, str]] = {
-    "none": (lambda folder, train: None, 15, f"Checkpoint 15 is whole: {FROM_15}"),
-    "newest truncated": (lambda folder, train: cut(folder, 15), 10, f"(its data file is truncated): {FROM_10}"),
-    "both truncated": (lambda folder, train: cut(folder, 10, 15), 0, "starting from the beginning."),
+FAULTS: dict[str, tuple[Callable[[Path], object], int, str]] = {
+    "none": (lambda folder: None, 15, f"Checkpoint 15 is whole: {FROM_15}"),
+    "newest truncated": (lambda folder: cut(folder, 15), 10, f"(its data file is truncated): {FROM_10}"),
+    "both truncated": (lambda folder: cut(folder, 10, 15), 0, "starting from the beginning."),
     "newest of another model": (of_another_model, 15, f"(it is a checkpoint of another model): {FROM_15}"),
 }
 
 
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_damaged_newest_checkpoint_costs_one_interval_and_is_named(
-    fault: str, backup: Path, train: ModuleType, undisturbed: list, capsys: pytest.CaptureFixture[str]
+    fault: str, backup: Path, undisturbed: list, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    damage, first_step, sentence = FAULTS[fault]
-    damage(backup, train)
-    result = run(train, backup)
+    damaged, first_step, sentence = FAULTS[fault]
+    damaged(backup)
+    result = run(backup)
     assert sentence in capsys.readouterr().out
     assert result["first_step"] == first_step
     checks.assert_equal_weights(weights_of(result), undisturbed)
     assert [step for step in saved_steps(backup) if step > 10] == [15, 20]  # whole ones, two of them
-    assert all(train.whole_checkpoints.problem(str(backup / f"ckpt-{step}")) is None for step in (15, 20))
+    assert all(whole.problem(str(backup / f"ckpt-{step}")) is None for step in (15, 20))
 
 
 # Of the third checkpoint the files are whole, and the seal is missing.
@@ -218,26 +207,26 @@ train.main()
 
 
 def test_killed_in_the_middle_of_a_save(
-    runs: PreparedRuns, train: ModuleType, tmp_path: Path, undisturbed: list, capsys: pytest.CaptureFixture[str]
+    runs: PreparedRuns, tmp_path: Path, undisturbed: list, capsys: pytest.CaptureFixture[str]
 ) -> None:
     program, backup = tmp_path / "killed.py", tmp_path / "backup"
     program.write_text(KILLED_IN_A_SAVE)
     assert runs.run(program, "--backup", backup, CHAPTER).status == -9
-    result = run(train, backup)
+    result = run(backup)
     assert FROM_10 in capsys.readouterr().out
     assert result["first_step"] == 10
     checks.assert_equal_weights(weights_of(result), undisturbed)
 
 
 def test_after_a_notice_to_one_worker_both_save_at_one_step_and_nothing_is_lost(
-    train: ModuleType, tmp_path: Path, undisturbed: list
+    tmp_path: Path, undisturbed: list
 ) -> None:
     arguments = ["--backup", tmp_path / "backup", "--steps-done", tmp_path]
     notice = ["--kill-worker", 1, "--kill-at-step", 8, "--signal", "USR1"]
     with pytest.raises(launch.WorkerFailed) as stopped:
         launch.tensorflow(CHAPTER / "train.py", *arguments, *notice, **PATIENT)
     assert stopped.value.exit_code == START_AGAIN
-    assert train.whole_checkpoints.problem(str(tmp_path / "backup" / "ckpt-9")) is None
+    assert whole.problem(str(tmp_path / "backup" / "ckpt-9")) is None
     resumed = launch.tensorflow(CHAPTER / "train.py", *arguments, result=True, **PATIENT)
     assert resumed.result["first_step"] == 9
     for worker in range(2):
@@ -246,7 +235,7 @@ def test_after_a_notice_to_one_worker_both_save_at_one_step_and_nothing_is_lost(
     checks.assert_equal_weights(weights_of(resumed.result), undisturbed)
 
 
-def test_an_epoch_has_every_image_once_and_the_batches_are_the_same_wherever_one_begins(train: ModuleType) -> None:
+def test_an_epoch_has_every_image_once_and_the_batches_are_the_same_wherever_one_begins() -> None:
     options = argparse.Namespace(dataset="digits", epochs=EPOCHS)
     batches = [images.numpy() for images, _ in train.batches(options, 0)]
     for first in (1, 12, 24):

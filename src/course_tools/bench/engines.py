@@ -1,9 +1,8 @@
-"""The engines: the virtual ring, and every way of training that has a goal, in turns."""
+"""The engines: the virtual ring, and every way of training that has a goal."""
 
 import json
 import subprocess
 import sys
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -70,41 +69,29 @@ WORKERS = Way("2 workers, a core each", "multi_worker", 2, CORE_FOR_CORE)
 RATIOS = ((OURS, LECTURE, 4.0), (RANKS, RANK, 1.7), (WORKERS, WORKER, 1.5))
 """What is divided by what in the same round, and the least that the median should be."""
 
-Rates = dict[str, float | str]
-"""Images per second by name of the way, or the reason why there are none."""
-
 
 def measure_training() -> list[Measure]:
-    """Every way in processes of its own, all ways in turn, ROUNDS times; the ratios of their rates."""
-    ways = [way for *pair, _ in RATIOS for way in pair]
-    rounds = [{way.name: images_per_second(way) for way in ways} for _ in range(ROUNDS)]
-    return [ratio(way, reference, goal, rounds) for way, reference, goal in RATIOS]
+    """For each pair of ways the ratios of their rates."""
+    return [ratio(*pair) for pair in RATIOS]
 
 
-def ratio(way: Way, reference: Way, goal: float, rounds: Sequence[Rates]) -> Measure:
-    """The ratio of two ways in each round; skipped with the reason when one of them has no rate."""
-    name = f"{way.name}, to {reference.name}"
-    rates = [(of_round[way.name], of_round[reference.name]) for of_round in rounds]
-    reason = next((rate for pair in rates for rate in pair if isinstance(rate, str)), None)
-    values = [] if reason else [float(rate) / float(divisor) for rate, divisor in rates]
+def ratio(way: Way, reference: Way, goal: float) -> Measure:
+    """Two ways in processes of their own, in turns, ROUNDS times; skipped with the reason where one of them fails."""
+    name, values, reason = f"{way.name}, to {reference.name}", [], None
+    try:
+        for _ in range(ROUNDS):
+            values.append(trained(way)["images_per_second"] / trained(reference)["images_per_second"])
+    except (launch.HorovodMissing, launch.LaunchError) as error:
+        reason = str(error).splitlines()[0]
     return Measure(TRAINING, name, "", values, goal, at_least=True, skipped=reason)
 
 
-def images_per_second(way: Way) -> float | str:
-    """Images per second, or the reason why there are none."""
-    if way.way == "horovod" and (problem := launch.horovod_problem()):
-        return problem
-    try:
-        return float(trained(way)["images_per_second"])
-    except launch.LaunchError as error:
-        return str(error).splitlines()[0]
-
-
 def trained(way: Way, *more: object) -> Any:
-    """The result of the program's run with these options."""
+    """The result of the program's run with these options. Raises HorovodMissing and LaunchError."""
     arguments = ["--way", way.way, *way.options, *more]
     limits = {"seconds": SECONDS_PER_LAUNCH, "start_seconds": SECONDS_PER_LAUNCH}
     options: dict[str, Any] = {"echo": False, "result": True, **limits}
     if way.way == "horovod":
+        launch.require_horovod()
         return launch.horovodrun(PROGRAM, *arguments, ranks=way.count, **options).result
     return launch.tensorflow(PROGRAM, *arguments, workers=way.count, **options).result

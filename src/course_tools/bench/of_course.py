@@ -4,7 +4,6 @@ import sys
 import tempfile
 import time
 import timeit
-from collections.abc import Sequence
 from pathlib import Path
 
 import nbformat
@@ -15,6 +14,7 @@ from course_tools.resource_use import MIB, ResourceUse
 from distlab import devices
 from distlab.runtime import processes
 
+NOTEBOOKS = Path("notebooks")
 ALONE, TOGETHER, GRADING, CHECK, DOCTOR = "notebook", "make execute", "grading", "check", "doctor"
 SECONDS_GOAL, CELL_GOAL, MEMORY_GOAL = 60.0, 20.0, 2.5 * 1024
 TOGETHER_SECONDS_GOAL, TOGETHER_MEMORY_GOAL = 360.0, 4.0 * 1024
@@ -23,10 +23,10 @@ STUDENTS = 30
 MOST_SECONDS = 600
 
 
-def measure_alone(notebooks: Sequence[Path]) -> list[Measure]:
+def measure_alone() -> list[Measure]:
     """Each notebook with nothing beside it: elapsed seconds, the longest cell, peak memory."""
     measures = []
-    for notebook in notebooks:
+    for notebook in runner.choose(NOTEBOOKS):
         outcome, name = _run_alone(notebook), notebook.stem
         measures.append(Measure(ALONE, name, "s", [outcome.seconds], SECONDS_GOAL, skipped=outcome.error))
         if not outcome.error:
@@ -37,14 +37,13 @@ def measure_alone(notebooks: Sequence[Path]) -> list[Measure]:
     return measures
 
 
-def measure_together(notebooks: Sequence[Path]) -> list[Measure]:
+def measure_together() -> list[Measure]:
     """One run of all notebooks as `make execute` runs them."""
-    with tempfile.TemporaryDirectory(prefix="distlab-") as build:
-        plan = runner.ExecutionPlan(notebooks, Path(build), at_once=runner.default_at_once(devices.cores()))
-        mark = processes.new_mark()
+    mark = processes.new_mark()
+    with tempfile.TemporaryDirectory(prefix="distlab-") as build, processes.marked(mark), ResourceUse(mark) as use:
+        at_once = runner.default_at_once(devices.cores())
         begin = time.perf_counter()
-        with processes.marked(mark), ResourceUse(mark) as use:
-            outcomes = runner.execute(plan)
+        outcomes = runner.execute(runner.ExecutionPlan(runner.choose(NOTEBOOKS), Path(build), at_once=at_once))
         seconds = time.perf_counter() - begin
     failed = ", ".join(name for name, outcome in outcomes.items() if outcome.status == runner.FAILED)
     reason = f"{failed} failed" if failed else None
@@ -54,13 +53,13 @@ def measure_together(notebooks: Sequence[Path]) -> list[Measure]:
     ]
 
 
-def measure_grading(labs: Path) -> list[Measure]:
+def measure_grading() -> list[Measure]:
     """Elapsed seconds of `distlab grade` for a class whose students all handed in the solution, by lab."""
     measures = []
-    for source in lab_sources.chosen(labs):
+    for source in lab_sources.chosen(lab_sources.LABS):
         topic = source.parent.name
         with tempfile.TemporaryDirectory(prefix="distlab-") as folder:
-            Path(folder, "labs").symlink_to(labs.resolve())
+            Path(folder, "labs").symlink_to(lab_sources.LABS.resolve())
             for student in range(STUDENTS):
                 file = Path(folder, "submissions", f"student{student:02d}", topic, lab_sources.STUDENT)
                 file.parent.mkdir(parents=True)
@@ -75,10 +74,10 @@ def measure_grading(labs: Path) -> list[Measure]:
     return measures
 
 
-def measure_checks(labs: Path) -> list[Measure]:
+def measure_checks() -> list[Measure]:
     """The slowest check of each lab, in its solution's notebook."""
     measures = []
-    for source in lab_sources.chosen(labs):
+    for source in lab_sources.chosen(lab_sources.LABS):
         solution = source.with_name(lab_sources.SOLUTION)
         outcome = _run_alone(solution)
         cells = nbformat.read(solution, as_version=4).cells

@@ -21,32 +21,25 @@ from course_tools.site.chapters import number_of
 from distlab import devices
 from distlab.runtime import processes, tables
 from distlab.runtime.errors import PlainError
-from distlab.runtime.lookups import NoSuchName, require_name
+from distlab.runtime.lookups import require_name
 
 BUILD, DOCS = Path("build"), Path("docs")
 ABOUT = "<!-- about: written by `distlab bench --release` -->", "<!-- end of about -->"
 CHAPTERS = "<!-- chapters: written by `distlab bench --release` -->", "<!-- end of the chapters -->"
 MEASURES = "<!-- measures: written by `distlab bench --release` -->", "<!-- end of the measures -->"
 HEADER = ["Part", "What", "Median", "Spread", "Goal", "Reached"]
+HEADER_OF_CHAPTERS = ["Notebook", "Elapsed, s", "Longest cell, s", "Memory, MiB"]
 
-PARTS: Mapping[str, Callable[[Sequence[Path], Path], list[Measure]]] = {
-    "virtual-cluster": lambda course, labs: engines.measure_virtual_cluster(),
-    "training": lambda course, labs: engines.measure_training(),
-    "doctor": lambda course, labs: of_course.measure_doctor(),
-    "checks": lambda course, labs: of_course.measure_checks(labs),
-    "grading": lambda course, labs: of_course.measure_grading(labs),
-    "notebooks": lambda course, labs: of_course.measure_alone(course),
-    "execute": lambda course, labs: of_course.measure_together(course),
+PARTS: Mapping[str, Callable[[], list[Measure]]] = {
+    "virtual-cluster": engines.measure_virtual_cluster,
+    "training": engines.measure_training,
+    "doctor": of_course.measure_doctor,
+    "checks": of_course.measure_checks,
+    "grading": of_course.measure_grading,
+    "notebooks": of_course.measure_alone,
+    "execute": of_course.measure_together,
 }
-"""By name, what measures; each takes the notebooks of the course and the folder of the labs."""
-
-
-class NoSuchPart(NoSuchName):
-    """The benchmark has no part of that name; the message lists those it has."""
-
-
-class NothingMeasured(PlainError):
-    """There is no run of the benchmark to take over; the message says what to run."""
+"""By name, what measures in the course's folder, which is the working one."""
 
 
 def bench(*, only: str | None = None, to_docs: Annotated[bool, Parameter(name="--release")] = False) -> None:
@@ -61,28 +54,28 @@ def bench(*, only: str | None = None, to_docs: Annotated[bool, Parameter(name="-
         return
     names = [name.strip() for name in (only or ",".join(PARTS)).split(",")]
     for name in names:
-        require_name(PARTS, name, "part of the benchmark", NoSuchPart)
+        require_name(PARTS, name, "part of the benchmark")
+    runner.choose(of_course.NOTEBOOKS)  # which says where there is no course
     processes.end_on_signals()
-    run(names, Path("notebooks"), Path("labs"), BUILD)
+    run(names, BUILD)
     print(f"{BUILD / 'bench.json'}\n{BUILD / 'bench.html'}")
 
 
-def run(names: Sequence[str], course: Path, labs: Path, build: Path) -> None:
+def run(names: Sequence[str], build: Path) -> None:
     """Measure these parts, and write `build`/bench.json and bench.html after each, since the next may be interrupted.
 
     Parts that are not named keep what an earlier bench.json has of them.
     """
-    files, file = runner.choose(course), build / "bench.json"
+    file, facts = build / "bench.json", about()
     build.mkdir(parents=True, exist_ok=True)
     measures = read(file) if file.exists() else []
     for name in names:
-        of_part = PARTS[name](files, labs)
+        of_part = PARTS[name]()
         print(tables.markdown(HEADER, [measure.row() for measure in of_part]), flush=True)
         measures = [each for each in measures if each.part not in {measure.part for measure in of_part}] + of_part
-        report = {"about": about(), "notebooks": by_notebook(measures), "measures": list(map(asdict, measures))}
-        file.write_text(json.dumps(report, indent=1) + "\n")
+        file.write_text(json.dumps({"about": facts, "measures": list(map(asdict, measures))}, indent=1) + "\n")
         rows = [measure.row() for measure in measures]
-        from_template(TEMPLATES / "bench.html.j2", build / "bench.html", about=about(), header=HEADER, rows=rows)
+        from_template(TEMPLATES / "bench.html.j2", build / "bench.html", about=facts, header=HEADER, rows=rows)
 
 
 def read(file: Path) -> list[Measure]:
@@ -101,43 +94,22 @@ def about() -> dict[str, object]:
     }
 
 
-def by_notebook(measures: Sequence[Measure]) -> dict[str, dict[str, float]]:
-    """For `make execute`: each notebook's seconds alone and its peak of memory in MiB."""
-    return {
-        name: {"seconds": round(seconds, 1), "memory_mib": round(memory)}
-        for name, seconds, _, memory in _alone(measures)
-    }
-
-
-def chapters_table(measures: Sequence[Measure]) -> str:
-    """A row for each notebook: seconds and memory alone."""
-    rows = [
-        (number_of(name), f"{seconds:.0f}", f"{longest:.0f}", f"{memory:,.0f}")
-        for name, seconds, longest, memory in sorted(_alone(measures))
-    ]
-    return tables.markdown(["Notebook", "Elapsed, s", "Longest cell, s", "Memory, MiB"], rows, right=(1, 2, 3))
-
-
-def _alone(measures: Sequence[Measure]) -> list[tuple[str, float, float, float]]:
-    """Each notebook that was measured by itself: its seconds, those of its longest cell, MiB."""
-    values = {each.name: each.values[0] for each in measures if each.part == of_course.ALONE and not each.skipped}
-    return [
-        (name, values[name], values[f"{name}: longest cell"], values[f"{name}: memory"])
-        for name in values
-        if ":" not in name
-    ]
-
-
 def release(bench: Path, docs: Path) -> Path:
     """Write `docs`/performance.json and the tables of `docs`/performance.md from a run's bench.json.
 
-    Returns the Markdown file. Raises NothingMeasured, and CannotWriteTables when that file lacks its marks.
+    Returns the Markdown file. Raises PlainError without a run, and when that file lacks its marks.
     """
     if not bench.exists():
-        raise NothingMeasured(f"There is no {bench}; run `make bench` first.")
+        raise PlainError(f"There is no {bench}; run `make bench` first.")
     page, measures, facts = docs / "performance.md", read(bench), json.loads(bench.read_text())["about"]
     replace_between(page, *ABOUT, ", ".join(f"{name} {value}" for name, value in facts.items()) + ".")
-    replace_between(page, *CHAPTERS, chapters_table(measures))
+    alone = {each.name: each.values[0] for each in measures if each.part == of_course.ALONE and not each.skipped}
+    chapters = [
+        (number_of(name), f"{alone[name]:.0f}", f"{alone[f'{name}: longest cell']:.0f}", f"{memory:,.0f}")
+        for name in sorted(alone)
+        if (memory := alone.get(f"{name}: memory"))
+    ]
+    replace_between(page, *CHAPTERS, tables.markdown(HEADER_OF_CHAPTERS, chapters, right=(1, 2, 3)))
     # Of the labs' checks and of grading the last row counts, which is that of the slowest lab.
     rows = {
         each.part if each.part in (of_course.CHECK, of_course.GRADING) else each.name: each.row()

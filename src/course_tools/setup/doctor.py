@@ -25,12 +25,9 @@ SECONDS = 300
 NOT_HERE = "not on this machine"
 ABSENT = (NOT_HERE, "is not installed")
 GIB_NEEDED = 4
-VERSIONS = """
-import distlab, tensorflow as tf
-print("versions:", tf.__version__, tf.keras.Model.__module__)
-"""
-ALL_REDUCE = f"""{VERSIONS}
-import horovod.tensorflow as hvd
+VERSIONS = "import distlab, tensorflow as tf; print('versions:', tf.__version__, tf.keras.Model.__module__)"
+ALL_REDUCE = """
+import distlab, tensorflow as tf, horovod.tensorflow as hvd
 hvd.init()
 total = float(hvd.allreduce(tf.constant(float(hvd.rank() + 1)), op=hvd.Sum))
 if hvd.rank() == 0:
@@ -67,10 +64,11 @@ def examine() -> list[Finding]:
     mark = processes.new_mark()
     with processes.marked(mark), ThreadPoolExecutor() as pool:
         # What starts interpreters, side by side: importing TensorFlow takes nearly all of the time.
-        mpi, ranks = pool.submit(_mpi), pool.submit(_said_by_two_ranks)
+        tensorflow, mpi, ranks = pool.submit(_tensorflow), pool.submit(_mpi), pool.submit(_said_by_two_ranks)
         try:
-            machine, rest, said = _machine(), _rest(), ranks.result()
-            return [machine[0], *_tensorflow(said), *machine[1:], *mpi.result(), *_horovod(said), *rest]
+            python, *machine = _machine()
+            rest, of_ranks = _rest(), _horovod(ranks.result())
+            return [python, *tensorflow.result(), *machine, *mpi.result(), *of_ranks, *rest]
         except BaseException:  # an interrupt: the threads end when what they wait for has ended
             processes.end(mark)
             raise
@@ -97,12 +95,9 @@ def table(rows: list[Finding]) -> str:
     return "\n".join(lines)
 
 
-def _tensorflow(said: str) -> list[Finding]:
-    """From what two ranks have said; they do not get so far where Horovod is not usable."""
-    versions = re.compile(r"(?m)^versions: (\S+) (\S+)$")
-    if not (answer := versions.search(said)):
-        said = processes.run([sys.executable, "-c", VERSIONS], seconds=SECONDS).output
-    if not (answer := answer or versions.search(said)):
+def _tensorflow() -> list[Finding]:
+    said = processes.run([sys.executable, "-c", VERSIONS], seconds=SECONDS).output
+    if not (answer := re.search(r"(?m)^versions: (\S+) (\S+)$", said)):
         fix = "run `make clean`, then `make setup`, which installs the versions of requirements.lock"
         return [Finding("TensorFlow", False, f"does not start: {_last_line(said)}", fix, True)]
     is_legacy = "tf_keras" in answer[2]

@@ -159,16 +159,14 @@ def _build_wheel(name: str, build: Build) -> Path:
 
 def _variables(build: Build, prefix: Path) -> dict[str, str]:
     """The variables of the build by the environment that is reached by the path `prefix`."""
-    # The user's own variables for Horovod would change the build.
-    variables = {name: value for name, value in os.environ.items() if not name.startswith("HOROVOD_")}
+    # The user's own variables for Horovod would change the build; what is set for the packaged MPI misleads another.
+    variables = _variables_without("HOROVOD_", *(["OPAL_"] if build.mpi else []))
     variables |= {f"HOROVOD_{name}": value for name, value in SWITCHES.items()}
     # Not the jobserver of a make that has started this: the build could not reach it, and would use one core. Two jobs
     # of the compiler need 3 GB.
     variables["MAKEFLAGS"] = f"-j{min(devices.cores(), 8)}"
     variables["PATH"] = f"{prefix}/bin{os.pathsep}{variables['PATH']}"
     if build.mpi:
-        # What is set for the packaged one would mislead another.
-        variables = {name: value for name, value in variables.items() if not name.startswith("OPAL_")}
         variables["MPI_HOME"] = str(Path(build.mpi).parent)
         searched = _library_folders(build.mpi)
     else:
@@ -184,9 +182,13 @@ def _variables(build: Build, prefix: Path) -> dict[str, str]:
 
 def _library_folders(mpi: str) -> list[str]:
     """The folders that the compiler of a site's MPI links from."""
-    variables = {name: value for name, value in os.environ.items() if not name.startswith("OPAL_")}
-    said = subprocess.run([f"{mpi}/mpicxx", "-show"], capture_output=True, text=True, env=variables).stdout
+    command = [f"{mpi}/mpicxx", "-show"]
+    said = subprocess.run(command, capture_output=True, text=True, env=_variables_without("OPAL_")).stdout
     return re.findall(r"(?:^|\s)-L ?(\S+)", said)
+
+
+def _variables_without(*beginnings: str) -> dict[str, str]:
+    return {name: value for name, value in os.environ.items() if not name.startswith(beginnings)}
 
 
 def _prefer_mpi(mpi: str | None) -> None:

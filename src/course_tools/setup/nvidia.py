@@ -22,34 +22,9 @@ DRIVER = Path("/proc/driver/nvidia/version")
 _VARIABLES = ("HOROVOD_CUDA_HOME", "CUDA_HOME", "CUDA_PATH"), ("HOROVOD_NCCL_HOME", "NCCL_HOME", "NCCL_ROOT")
 # From Pascal to Blackwell; code for one of them also runs on the others of its generation.
 _COMPUTE_CAPABILITIES = ("60", "70", "75", "80", "90", "100", "120")
-_CUDA_13 = """\
-nvidia-cuda-nvcc==13.0.88 \\
-    --hash=sha256:56fe502eb77625a12f25172caa3cdddb4e4c8ba2c8c17dba44b164761b380f03 \\
-    --hash=sha256:7c3a32c8ca9866addfd784da363ddee2f6874d560027a296f583e86a61f2d543 \\
-    --hash=sha256:c7ff28f86a24effdc6c034fa15230c549a273e4771b10a7fec14996f8cf3307f
-nvidia-cuda-crt==13.0.88 \\
-    --hash=sha256:2c8043c7c9e02492716426e9919fc78d2c5b3b2a7a768a88e952676b08aa55a4 \\
-    --hash=sha256:31e02c52916804ca15e31f272a96181d8fadaf40c4c82a77a6f78071a22eccf3 \\
-    --hash=sha256:ee2ea2a97073e02ee62bb27841f437332be2c248e3eac013df07997ada39c003
-nvidia-nvvm==13.0.88 \\
-    --hash=sha256:2ef0db7849e476d3b2fc3c09b27bdd79bd7ea8ce58cd9c86553d64ea40844ba0 \\
-    --hash=sha256:c4376a291d72d22a315d9d2f69bdae8f8cd83a627f75bad395cee49a0fe65dc1 \\
-    --hash=sha256:c5f41ffeb6466944a026dfa5317d7d85355c119bbec279205d22f1869d1054e0
-nvidia-cuda-runtime==13.0.96 \\
-    --hash=sha256:7f82250d7782aa23b6cfe765ecc7db554bd3c2870c43f3d1821f1d18aebf0548 \\
-    --hash=sha256:ef9bcbe90493a2b9d810e43d249adb3d02e98dd30200d86607d8d02687c43f55 \\
-    --hash=sha256:f79298c8a098cec150a597c8eba58ecdab96e3bdc4b9bc4f9983635031740492
-nvidia-cuda-cccl==13.0.85 \\
-    --hash=sha256:6f0203e29fed809ee2b7fe9b1344df66ecab990c37d6a2e0e189b26d6c97ed7c \\
-    --hash=sha256:e0da7ad981f3a8aff08241b5bfc1af868742a63e2762f53a5171c492ef242649 \\
-    --hash=sha256:e160c6f031687b913fbe6e82e43f1788c3dd2a2a6378d3a8b15a31934b3ab285
-"""
+_CUDA_13 = Path(__file__).with_name("cuda13.txt").read_text()
 # The oldest version that this TensorFlow accepts: whatever newer one comes with it has all that Horovod calls.
-NCCL = """\
-nvidia-nccl-cu12==2.27.7 \\
-    --hash=sha256:4617839f3bb730c3845bf9adf92dbe0e009bc53ca5022ed941f2e23fb76e6f17 \\
-    --hash=sha256:de5ba5562f08029a19cb1cd659404b18411ed0d6c90ac5f52f30bf99ad5809aa
-"""
+NCCL = Path(__file__).with_name("nccl.txt").read_text()
 
 _KERNELS, _OPERATIONS = "horovod/common/ops/cuda/CMakeLists.txt", "horovod/tensorflow/mpi_ops.cc"
 EDITS = (

@@ -18,10 +18,6 @@ _EXTENSION = (
 )
 
 
-class GpuBuildOnly(PlainError):
-    """The only PyTorch that pip finds is the one for GPUs, and this machine has none."""
-
-
 def set_up(*parts: Literal["torch", "deepspeed", "ray", "jax", "mxnet"], any_torch: bool = False) -> int:
     """Install the frameworks of notebook 14.
 
@@ -43,7 +39,7 @@ def set_up(*parts: Literal["torch", "deepspeed", "ray", "jax", "mxnet"], any_tor
 def install(part: str, any_torch: bool = False) -> None:
     """Install a part and what it needs, unless they are there; what was interrupted is completed.
 
-    any_torch: take the PyTorch for GPUs if there is no other. Raises CalledProcessError, GpuBuildOnly.
+    any_torch: take the PyTorch for GPUs if there is no other. Raises CalledProcessError, PlainError.
     """
     title, name, _, needs, packages, is_over_the_course, newest = PARTS[part]
     if needs:
@@ -72,7 +68,7 @@ def install(part: str, any_torch: bool = False) -> None:
         report = json.loads(subprocess.run(trial, check=True, env=variables, stdout=subprocess.PIPE).stdout)
         brings_gpus = any(entry["metadata"]["name"].startswith("nvidia-") for entry in report["install"])
         if brings_gpus and not any_torch and not devices.gpu_names():
-            raise GpuBuildOnly(
+            raise PlainError(
                 "The only PyTorch that pip finds here is the one for GPUs, which brings several GB, and this machine "
                 "has no GPU: put the address of PyTorch's index for CPUs (PyTorch's page “Get started” has it) "
                 "into PIP_EXTRA_INDEX_URL and run the same command again, or add --any-torch to take the large one."

@@ -33,10 +33,6 @@ ASK = "Let everybody write an answer down before you go on."
 COME_BACK = "By the end of the chapter everybody can answer these; they come back in the recap."
 
 
-class WrongSlideTag(PlainError):
-    """A cell has a tag of slides that does not exist, or that names something that the cell does not have."""
-
-
 @dataclass
 class Slide:
     """A slide: its kind for the style sheet, the headings above it, HTML, and Markdown for the speaker."""
@@ -68,7 +64,7 @@ class Slide:
 def slides(notebook: NotebookNode, folder: Path) -> list[Slide]:
     """The slides of a chapter; `folder` is that of its notebook, to which its pictures are relative.
 
-    Raises WrongSlideTag.
+    Raises PlainError for a wrong tag.
     """
     opening, *middle, closing = notebook.cells
     chapter = title_of(notebook)
@@ -89,10 +85,10 @@ def slides(notebook: NotebookNode, folder: Path) -> list[Slide]:
 
 
 def require_tags(cell: NotebookNode, tags: set[str], possible: set[str]) -> None:
-    """Raises WrongSlideTag if the cell has a tag that it cannot have."""
+    """Raises PlainError if the cell has a tag that it cannot have."""
     if wrong := sorted(tags - possible):
         names = ", ".join(f"{PREFIX}{name}" for name in sorted(possible))
-        raise WrongSlideTag(f"Cell {cell.id} has the tag {PREFIX}{wrong[0]}; it can have {names}.")
+        raise PlainError(f"Cell {cell.id} has the tag {PREFIX}{wrong[0]}; it can have {names}.")
 
 
 def _opening(text: str, chapter: str) -> list[Slide]:
@@ -147,7 +143,7 @@ class _Cutter:
         if OUTPUT in tags:
             output, whole = markup.of_outputs(cell.outputs)
             if not output:
-                raise WrongSlideTag(f"Cell {cell.id} has the tag {PREFIX}{OUTPUT} and shows neither text nor an SVG.")
+                raise PlainError(f"Cell {cell.id} has the tag {PREFIX}{OUTPUT} and shows neither text nor an SVG.")
             content += output
             notes = [f"```\n{whole}\n```"] if whole else []
             notes += [] if blocks.CODE in tags else [f"```python\n{cell.source}\n```"]
@@ -167,7 +163,7 @@ class _Cutter:
         elif block.kind == blocks.QUIZ:
             quiz = quizzes.parsed(block.text)
             if quiz is None:
-                raise WrongSlideTag(f"Cell {cell.id} has the tag {PREFIX}{blocks.QUIZ} and a question without choices.")
+                raise PlainError(f"Cell {cell.id} has the tag {PREFIX}{blocks.QUIZ} and a question without choices.")
             slide.content += markup.of_quiz(quiz)
             slide.notes.append(quiz.answer)
         elif block.kind == blocks.PICTURE:

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from course_tools.bench import engines
-from course_tools.bench.engines import LECTURE, OURS, RANK, RANKS, WORKERS, Way
+from course_tools.bench.engines import LECTURE, OURS, RANKS, WORKERS, Way
 from distlab import launch
 
 
@@ -17,14 +17,11 @@ def test_the_ring_is_measured_with_its_memory(monkeypatch: pytest.MonkeyPatch) -
     assert 0 < seconds.values[0] < 60 and 10 < memory.values[0] < 1000
 
 
-def test_ratios_are_of_the_same_round_and_a_way_without_a_rate_gives_the_reason() -> None:
-    rates = ((100.0, 20.0), (200.0, 50.0))
-    missing = {RANK.name: "there is no Horovod", RANKS.name: "there is no Horovod"}
-    rounds: list[engines.Rates] = [{OURS.name: ours, LECTURE.name: lecture, **missing} for ours, lecture in rates]
-    measure = engines.ratio(OURS, LECTURE, 4.0, rounds)
-    assert (measure.values, measure.goal, measure.at_least) == ([5.0, 4.0], 4.0, True)
-    without = engines.ratio(RANKS, RANK, 1.7, rounds)
-    assert (without.values, without.skipped) == ([], "there is no Horovod")
+def test_two_ways_are_divided_in_each_round(monkeypatch: pytest.MonkeyPatch) -> None:
+    rates = iter([100.0, 20.0, 200.0, 50.0, 90.0, 30.0])
+    monkeypatch.setattr(engines, "trained", lambda way: {"images_per_second": next(rates)})
+    measure = engines.ratio(OURS, LECTURE, 4.0)
+    assert (measure.values, measure.goal, measure.at_least, measure.skipped) == ([5.0, 4.0, 3.0], 4.0, True, None)
 
 
 @pytest.mark.slow
@@ -42,9 +39,8 @@ def test_the_program_counts_the_images_of_all_processes(root: Path, monkeypatch:
 
 
 @pytest.mark.slow
-def test_a_training_that_fails_is_reported_with_the_reason(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_training_that_fails_is_skipped_with_the_reason(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     program = tmp_path / "program.py"
     program.write_text("raise SystemExit('on purpose')")
     monkeypatch.setattr(engines, "PROGRAM", program)
-    reason = engines.images_per_second(OURS)
-    assert isinstance(reason, str) and reason.startswith("worker 0 failed, exit code 1")
+    assert str(engines.ratio(OURS, LECTURE, 4.0).skipped).startswith("worker 0 failed, exit code 1")

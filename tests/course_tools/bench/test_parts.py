@@ -4,11 +4,11 @@ import json
 from dataclasses import asdict
 from pathlib import Path
 
-import nbformat
 import pytest
 
-from course_tools.bench import parts
+from course_tools.bench import of_course, parts
 from course_tools.bench.measures import Measure
+from distlab.runtime.errors import PlainError
 
 ALONE = [
     Measure("notebook", "00_a", "s", [70.0], 60.0),
@@ -24,17 +24,6 @@ OTHER = [
 OF_LABS = [Measure("grading", f"lab {lab}, 30 notebooks", "s", [s], 60.0) for lab, s in (("02", 42.1), ("03", 31.6))]
 
 
-@pytest.fixture
-def course(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A course of one notebook, and two parts of which the second can be interrupted."""
-    folder = tmp_path / "notebooks"
-    folder.mkdir()
-    nbformat.write(nbformat.v4.new_notebook(), folder / "00_a.ipynb")
-    given = {"notebooks": lambda files, labs: ALONE if files else [], "other": lambda files, labs: OTHER}
-    monkeypatch.setattr(parts, "PARTS", given)
-    return folder
-
-
 def test_a_row_says_median_spread_and_whether_the_goal_is_reached() -> None:
     assert [measure.row()[2:] for measure in (*ALONE, *OTHER)] == [
         ("70 s", "", "≤ 60", "no"),
@@ -47,26 +36,24 @@ def test_a_row_says_median_spread_and_whether_the_goal_is_reached() -> None:
     ]
 
 
-def test_a_run_writes_figures_for_the_scheduler_and_a_page_and_keeps_the_other_parts(
-    course: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+def test_a_run_writes_figures_and_a_page_and_keeps_the_other_parts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    build = tmp_path / "build"
-    parts.run(["notebooks"], course, tmp_path / "labs", build)
+    monkeypatch.setattr(parts, "PARTS", {"notebooks": lambda: ALONE, "other": lambda: OTHER})
+    parts.run(["notebooks"], tmp_path)
     assert "| notebook | 00_a | 70 s |  | ≤ 60 | no |" in capsys.readouterr().out
-    parts.run(["other"], course, tmp_path / "labs", build)
-    assert parts.read(build / "bench.json") == [*ALONE, *OTHER]
-    report = json.loads((build / "bench.json").read_text())
-    assert report["notebooks"] == {"00_a": {"seconds": 70.0, "memory_mib": 1234}}
-    page = (build / "bench.html").read_text()
+    parts.run(["other"], tmp_path)
+    assert parts.read(tmp_path / "bench.json") == [*ALONE, *OTHER]
+    page = (tmp_path / "bench.html").read_text()
     assert "<td>70 s</td><td></td><td>≤ 60</td><td>no</td>" in page and "http" not in page
 
 
 def test_the_figures_are_taken_over_with_the_tables(root: Path, tmp_path: Path) -> None:
     page, bench = tmp_path / "performance.md", tmp_path / "bench.json"
-    with pytest.raises(parts.NothingMeasured, match="run `make bench` first"):
+    with pytest.raises(PlainError, match="run `make bench` first"):
         parts.release(bench, tmp_path)
     page.write_text((root / "docs" / "performance.md").read_text())
-    report = {"about": {"cores": 2}, "notebooks": {}, "measures": list(map(asdict, [*ALONE, *OTHER, *OF_LABS]))}
+    report = {"about": {"cores": 2}, "measures": list(map(asdict, [*ALONE, *OTHER, *OF_LABS]))}
     bench.write_text(json.dumps(report))
     assert parts.release(bench, tmp_path) == page
     assert json.loads((tmp_path / "performance.json").read_text()) == report
@@ -79,6 +66,6 @@ def test_the_figures_are_taken_over_with_the_tables(root: Path, tmp_path: Path) 
 
 
 def test_the_release_has_figures_of_every_chapter(root: Path) -> None:
-    measured = parts.by_notebook(parts.read(root / "docs" / "performance.json"))
-    assert set(measured) == {file.stem for file in (root / "notebooks").glob("[0-9][0-9]*_*.ipynb")}
-    assert measured == json.loads((root / "docs" / "performance.json").read_text())["notebooks"]
+    measures = parts.read(root / "docs" / "performance.json")
+    measured = {each.name.partition(":")[0] for each in measures if each.part == of_course.ALONE}
+    assert measured == {file.stem for file in (root / "notebooks").glob("[0-9][0-9]*_*.ipynb")}

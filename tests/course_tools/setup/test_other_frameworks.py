@@ -36,12 +36,6 @@ def pretend_installed(part: str) -> None:
     frameworks.record(part).write_text(frameworks.recipe(part))
 
 
-def test_what_is_not_installed_is_said_with_the_command_that_gets_it(commands: list[str]) -> None:
-    for name, part in PARTS.items():
-        with pytest.raises(frameworks.FrameworkMissing, match=f"{part.title} is not installed; `{part.command}`"):
-            frameworks.python(name)
-
-
 def test_a_part_comes_after_what_it_needs_and_is_not_installed_again_until_its_lock_changes(
     commands: list[str],
 ) -> None:

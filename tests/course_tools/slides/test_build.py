@@ -35,10 +35,3 @@ def test_executed_outputs_are_shown_if_the_run_came_to_its_end(
     executed.write_text('{"cells": [')
     assert cli.main(["slides", "--executed"]) == 0
     assert "6 steps" in PAGE.read_text() and "With the committed outputs" in capsys.readouterr().out
-
-
-def test_a_damaged_notebook_costs_only_its_own_deck(course: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (course / "notebooks" / "04_more.ipynb").write_text("{")
-    assert cli.main(["slides"]) == 1
-    assert "notebooks/04_more.ipynb cannot be read as a chapter and has no deck" in capsys.readouterr().out
-    assert PAGE.is_file()

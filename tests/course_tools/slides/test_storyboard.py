@@ -7,6 +7,7 @@ from nbformat import NotebookNode
 from nbformat.v4 import new_output
 
 from course_tools.slides import markup, storyboard
+from distlab.runtime.errors import PlainError
 from tests.course_tools.slides.conftest import text
 
 
@@ -57,7 +58,7 @@ def test_a_wrong_tag_is_one_sentence_with_the_cell(
 ) -> None:
     cell["id"] = "03-99"
     chapter.cells.insert(4, cell)
-    with pytest.raises(storyboard.WrongSlideTag, match=f"^Cell 03-99 .*{sentence}"):
+    with pytest.raises(PlainError, match=f"^Cell 03-99 .*{sentence}"):
         storyboard.slides(chapter, Path("notebooks"))
 
 

@@ -1,44 +1,34 @@
 """The calculators: in a browser their formulas give what the library gives; they work by keyboard."""
 
-import shutil
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Page, expect, sync_playwright
+from playwright.sync_api import Browser, Page, expect
 
 from distlab import costs, draw
 from distlab.draw import calculators
 from distlab.model_parallel import pipelines
 
-CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium, chromium-browser or google-chrome"),
-]
+pytestmark = pytest.mark.slow
 NAMES = {"naive": "naive", "tree": "tree", "ring": "ring", "halving_doubling": "halving-doubling"}
 
 
 @pytest.fixture(scope="module")
-def page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
+def page(browser: Browser) -> Iterator[Page]:
     """All calculators on one page."""
     outputs: list[str] = []
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(calculators, "display", lambda data, raw: outputs.append(data["text/html"]))
         for name in calculators.CAPTIONS:
             draw.calculator(name)
-    file = tmp_path_factory.mktemp("page") / "page.html"
-    file.write_text(f"<!doctype html><html lang=en><title>Calculators</title><meta charset=utf-8>{''.join(outputs)}")
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        page = browser.new_page(viewport={"width": 390, "height": 900})
-        errors: list[str] = []
-        page.on("pageerror", lambda error: errors.append(str(error)))
-        page.goto(file.as_uri())
-        yield page
-        assert errors == []
-        browser.close()
+    page = browser.new_page(viewport={"width": 390, "height": 900})
+    errors: list[str] = []
+    page.on("pageerror", lambda error: errors.append(str(error)))
+    page.set_content(f"<!doctype html><html lang=en><title>Calculators</title><meta charset=utf-8>{''.join(outputs)}")
+    yield page
+    assert errors == []
 
 
 def calculated(page: Page, name: str, cases: list[dict[str, Any]]) -> Any:

@@ -2,14 +2,12 @@
 
 import json
 import re
-import shutil
 from collections.abc import Iterator
-from pathlib import Path
 
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
-from playwright.sync_api import Page, expect, sync_playwright
+from playwright.sync_api import Browser, Page, expect
 
 from distlab import draw
 from distlab.collectives import ring_all_reduce
@@ -17,8 +15,6 @@ from distlab.draw import player
 from distlab.runtime.errors import WrongArgument
 from distlab.simulate import Rank
 
-CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-in_browser = pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium, chromium-browser or google-chrome")
 MILLISECONDS = 120_000
 DESCRIBED = "rank 0 sends chunk 0 to rank 1; rank 1 sends chunk 1 to rank 2; rank 2 sends chunk 2 to rank 0."
 
@@ -63,28 +59,23 @@ def test_the_output_has_data_for_2_to_8_ranks_words_and_a_static_strip(displayed
 
 @pytest.fixture(params=["no-preference", "reduce"])
 def page(
-    request: pytest.FixtureRequest, tmp_path: Path, displayed: list[dict[str, str]], monkeypatch: pytest.MonkeyPatch
+    request: pytest.FixtureRequest, browser: Browser, displayed: list[dict[str, str]], monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Page]:
     """The output alone on a page, in a browser that lets things move or not."""
     monkeypatch.setattr(player, "SIZES", (2, 3))
     draw.play(ring_all_reduce, 3)
-    (tmp_path / "page.html").write_text(f"<!doctype html><meta charset=utf-8>{displayed[0]['text/html']}")
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        page = browser.new_context(reduced_motion=request.param).new_page()
-        errors: list[str] = []
-        page.on("pageerror", lambda error: errors.append(str(error)))
-        page.goto(f"file://{tmp_path}/page.html")
-        yield page
-        assert errors == []
-        browser.close()
+    page = browser.new_context(reduced_motion=request.param).new_page()
+    errors: list[str] = []
+    page.on("pageerror", lambda error: errors.append(str(error)))
+    page.set_content(f"<!doctype html><meta charset=utf-8>{displayed[0]['text/html']}")
+    yield page
+    assert errors == []
 
 
 def says(page: Page, text: str) -> None:
     expect(page.get_by_role("status")).to_contain_text(text, timeout=MILLISECONDS)
 
 
-@in_browser
 @pytest.mark.slow
 def test_the_player_is_stepped_by_keyboard_says_what_happens_and_plays_to_the_end(page: Page) -> None:
     picture = page.get_by_role("img")

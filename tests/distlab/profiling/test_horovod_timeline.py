@@ -71,6 +71,9 @@ def test_every_part_of_an_operation_has_its_known_time(tmp_path: Path) -> None:
     assert microseconds(last.parts()) == expected | {"queueing": 50}
     assert first.end - first.start == pytest.approx(132e-6)
     assert (first.tensor, first.kind, first.nbytes) == ("first", "ALLREDUCE", 40)
+    # Tensors that travel together are one collective.
+    calls = [(sorted(call.tensors), call.nbytes) for call in timeline.collectives()]
+    assert calls == [(["first"], 40), (["first", "second"], 80), (["second"], 40)]
 
 
 def test_the_rank_that_was_ready_last_is_known_unless_the_cache_knew_the_tensor(tmp_path: Path) -> None:
@@ -80,12 +83,6 @@ def test_the_rank_that_was_ready_last_is_known_unless_the_cache_knew_the_tensor(
     cached = [line for line in step(1, 1000) if '"X"' not in line]
     (operation,) = read(tmp_path, "[" + ",".join([named(1, "first"), *cached]) + "]").operations
     assert operation.last_rank is None
-
-
-def test_tensors_that_travel_together_are_one_collective(tmp_path: Path) -> None:
-    collectives = read(tmp_path, STREAM).collectives()
-    assert [sorted(call.tensors) for call in collectives] == [["first"], ["first", "second"], ["second"]]
-    assert [call.nbytes for call in collectives] == [40, 80, 40]
 
 
 def test_a_file_that_breaks_off_anywhere_gives_what_was_finished(tmp_path: Path) -> None:
@@ -98,36 +95,27 @@ def test_a_file_that_breaks_off_anywhere_gives_what_was_finished(tmp_path: Path)
     assert read(tmp_path, STREAM[: STREAM.rindex("MPI_ALLREDUCE")]).unfinished == 1
 
 
-def an_operation(*activities: tuple[str, int]) -> list[str]:
-    """Negotiated for 50 µs, then activities of that many µs each, without pauses."""
-    moment = 50
-    events = [event("B", 0, 1, "NEGOTIATE_ALLREDUCE"), event("E", moment, 1), event("B", moment, 1, "ALLREDUCE")]
-    for name, duration in activities:
-        events += [event("B", moment, 1, name), event("E", moment + duration, 1)]
-        moment += duration
-    return [*events, event("E", moment, 1, rest=CLOSING)]
+# HOROVOD_HIERARCHICAL_ALLREDUCE=1: three stages, with copies between them, are one call.
+HIERARCHICAL = {"NCCL_REDUCESCATTER": 100, "MEMCPY_IN_HOST_BUFFER": 20, "MPI_ALLREDUCE": 1000, "NCCL_ALLGATHER": 100}
 
 
 @pytest.mark.parametrize(
     ("activities", "parts", "call"),
     [
-        ([("INIT_NCCL", 4000), ("NCCL_ALLREDUCE", 100)], {"starting": 4000, "communicating": 100}, 100),
-        (  # HOROVOD_HIERARCHICAL_ALLREDUCE=1: three stages, with copies between them, are one call
-            [
-                ("NCCL_REDUCESCATTER", 100),
-                ("MEMCPY_IN_HOST_BUFFER", 20),
-                ("MPI_ALLREDUCE", 1000),
-                ("NCCL_ALLGATHER", 100),
-            ],
-            {"copying": 20, "communicating": 1200},
-            1220,
-        ),
+        ({"INIT_NCCL": 4000, "NCCL_ALLREDUCE": 100}, {"starting": 4000, "communicating": 100}, 100),
+        (HIERARCHICAL, {"copying": 20, "communicating": 1200}, 1220),
     ],
 )
 def test_activities_are_what_horovod_means_by_them(
-    tmp_path: Path, activities: list[tuple[str, int]], parts: dict[str, int], call: int
+    tmp_path: Path, activities: dict[str, int], parts: dict[str, int], call: int
 ) -> None:
-    timeline = read(tmp_path, "[" + ",".join([named(1, "first"), *an_operation(*activities)]) + "]")
+    moment = 50
+    events = [named(1, "first"), event("B", 0, 1, "NEGOTIATE_ALLREDUCE"), event("E", moment, 1)]
+    events.append(event("B", moment, 1, "ALLREDUCE"))
+    for name, duration in activities.items():  # without pauses
+        events += [event("B", moment, 1, name), event("E", moment + duration, 1)]
+        moment += duration
+    timeline = read(tmp_path, "[" + ",".join([*events, event("E", moment, 1, rest=CLOSING)]) + "]")
     [operation] = timeline.operations
     assert microseconds(operation.parts()) == {"negotiating": 50, **parts}
     [collective] = timeline.collectives()
