@@ -143,7 +143,10 @@ print(f"the weights differ by up to {difference:.0%} of the largest weight")
 #   [14 other frameworks](14_other_frameworks.ipynb), [15 clusters](15_clusters.ipynb)
 #
 # Most chapters have a lab, in which you write the key parts yourself and a check says what is wrong. The end of the
-# chapter links to it. The last lab is the [capstone](../labs/16_capstone/lab.ipynb), about the whole course.
+# chapter links to it. The last lab is the [capstone](../labs/16_capstone/lab.ipynb), about the whole course. So a check
+# answers, here in lab 06:
+#
+# ![A wrong line of a reduce-scatter, what the check says about it, and its picture of the run](../figures/00_check.svg)
 
 # %% [markdown] tags=["slide-table"]
 # ### What to skip

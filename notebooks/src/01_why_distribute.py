@@ -357,7 +357,7 @@ for batch_size in (64, 4096):
 # %%
 draw.calculator("memory")
 
-# %% [markdown]
+# %% [markdown] tags=["slide-text", "slide-formula"]
 # Here on 48, for example 8 devices in every layer times 6 pipeline stages, without ZeRO. (ZeRO 2 and 3 are rarely
 # combined with a pipeline: every micro-batch would move the shards again.)
 #
@@ -369,7 +369,7 @@ draw.calculator("memory")
 #
 # $$T_\text{compute} = \frac{6 N B}{p\,F}, \qquad T_\text{all-reduce} = \frac{2 (p - 1)}{p} \cdot \frac{4 N}{W}$$
 
-# %% [markdown] tags=["slide-formula"]
+# %% [markdown] tags=["slide-text", "slide-formula", "slide-continued"]
 # At best all sending overlaps with computing, and the slower of the two sets the pace. The link slows no step if
 # $T_\text{compute} \ge T_\text{all-reduce}$. $N$ cancels:
 #

@@ -303,12 +303,12 @@ print(f"length of this step, {workers} replicas against one: {steps[0] / steps[1
 # reveals this. With `fit`, `batch(…, drop_remainder=True)` avoids the short batch; [chapter
 # 04](04_custom_training_loop.ipynb) trains it rightly.
 
-# %% [markdown] tags=["slide-formula", "slide-predict"]
+# %% [markdown] tags=["slide-text", "slide-formula", "slide-predict"]
 # ## Are the weights those of one device?
 #
 # Same initial weights, same global batches, plain SGD, 20 steps: after that the mirrored run must have the weights of
 # the one-device run. If all parts are equally large, the mean of the gradients $g_i$ of $B$ images is the mean of the
-# replicas' means $m_r$:
+# means $m_r$ of $R$ replicas:
 #
 # $$\frac{1}{B}\sum_{i} g_i = \frac{1}{R}\sum_{r} m_r$$
 #

@@ -358,11 +358,11 @@ checks.assert_equal_weights(right, weights_after(single_step, model, twenty))
 # 3. A metric has variables too: a total and a count.
 # </details>
 
-# %% [markdown] tags=["slide-formula", "slide-predict"]
+# %% [markdown] tags=["slide-text", "slide-formula", "slide-predict"]
 # ## 5. Divide by the global batch
 #
-# A global batch of $B$ images is cut into $R$ parts of $b = B/R$. The gradient of the mean loss is a sum of $R$
-# shares:
+# A global batch of $B$ images is cut into $R$ parts of $b = B/R$. The gradient of the mean of the losses $\ell_i$ is a
+# sum of $R$ shares:
 #
 # $$\nabla \frac{1}{B} \sum_{i=1}^{B} \ell_i = \sum_{r=1}^{R} \nabla \frac{1}{B} \sum_{i \in \text{part } r} \ell_i$$
 #

@@ -67,7 +67,7 @@ run = launch.mpirun(PROGRAMS / "sum_with_mpi.py", ranks=2, prepared=False, echo=
 print("$ mpirun -np 2 python sum_with_mpi.py")
 print(run.output["rank 0"], run.output["rank 1"], sep="\n")
 
-# %% [markdown] tags=["slide-text", "slide-predict"]
+# %% [markdown] tags=["slide-text", "slide-formula", "slide-predict"]
 # Horovod does the same with TensorFlow tensors, over MPI, Gloo or NCCL, and divides the sum by $p$. Training adds
 # *gradients*, not weights, and in **every step**, not once per epoch.
 #
@@ -132,8 +132,8 @@ for step in range(p - 1):  # all-gather: finished chunks travel to the right and
     print(f"after step {p + step}:", *arrays)
 
 # %% [markdown]
-# All ranks have the same sum, none has handled more than another, and in each step all links were busy. Play a run of
-# the program in section 3 and follow one chunk.
+# All ranks have the same sum, none has handled more than another, and in each step all links were busy. Play the
+# program of section 3 and follow one chunk.
 
 # %% tags=["slide-output"]
 draw.play(collectives.ring_all_reduce, size=4)
@@ -169,7 +169,7 @@ async def ring_all_reduce(rank, array):
 
 
 # %% [markdown]
-# A ring that works on four ranks may fail on five. So we try many numbers of ranks and lengths against NumPy.
+# A ring that works on four ranks may fail on five. So we try many sizes against NumPy.
 
 # %%
 generator = np.random.default_rng(6)
@@ -182,10 +182,11 @@ for size in range(1, 10):
 print(len(totals), "arrays on 1 to 9 ranks:", end=" ")
 checks.assert_equal(totals, sums, "sums")
 
-# %% [markdown] tags=["slide-formula", "slide-predict"]
+# %% [markdown] tags=["slide-text", "slide-formula", "slide-predict"]
 # ## 4. What the ring costs
 #
-# Each of the $2(p-1)$ steps sends $n/p$ bytes. If adding a byte takes $\gamma$ seconds (here 0), then
+# On $p$ ranks, each of the $2(p-1)$ steps costs a latency $\alpha$ and sends $n/p$ bytes, $\beta$ seconds each. If
+# adding a byte takes $\gamma$ seconds (here 0), then
 #
 # $$T_{ring} = 2(p-1)\alpha + 2\,\frac{p-1}{p}\,n\beta + \frac{p-1}{p}\,n\gamma$$
 #
@@ -253,7 +254,7 @@ traced = draw.trace(wrong_ring, 4)
 draw.show(traced.strip(), traced.describe())
 
 # %% [markdown] tags=["slide-takeaway"]
-# No error, but a wrong sum. After three steps each rank has one finished chunk, in a thick frame. Then unfinished
+# No error, but the sum is wrong. After three steps each rank has one finished chunk, in a thick frame. Then unfinished
 # chunks go out, and at last overwrite even the finished ones.
 #
 # The other mistake is to send first and then receive. `MPI_Send` may return early for short messages, but waits with
@@ -367,7 +368,7 @@ draw.calculator("all-reduce")
 # Small arrays want few steps: tree and halving-doubling win. Large arrays want few bytes: ring and halving-doubling
 # win. Of these, halving-doubling is the fastest on $2^k$ ranks, from 4 on. (For tiny arrays *recursive doubling*, $\lg
 # p$ steps with whole arrays, is faster still.) With other numbers the ring wins for large arrays: try 12 ranks in the
-# calculator. Libraries still use rings for large arrays, because in a real network distant partners share cables; NCCL
+# calculator. Libraries still use rings for large arrays, because in real networks distant partners share cables; NCCL
 # takes trees for smaller ones on several hosts.
 #
 # **Predict.** One of the 8 links of a ring is 10 times slower. How much slower is the all-reduce? And a slow *rank*, a
@@ -436,8 +437,8 @@ for name, program in (algorithms | {"hierarchical": hierarchical}).items():
 # four gradients end shortly after the backward pass](../figures/06_overlap.svg)
 
 # %% [markdown]
-# In the picture, 8 ranks on the network of section 1 have 48 gradients of 50 kB, and one of them becomes ready every
-# 125 µs. (PyTorch's DDP collects 25 MiB by default.)
+# In the picture, 8 ranks on section 1's network have 48 gradients of 50 kB; one becomes ready every 125 µs. (PyTorch's
+# DDP collects 25 MiB by default.)
 #
 # **Predict.** The picture shows buckets of 1, 4 and 48 gradients. Does the step end earlier with 2, 8 or 16 than with
 # 4?

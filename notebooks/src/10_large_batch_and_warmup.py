@@ -130,18 +130,20 @@ draw.show(*pictures.steps(best["sgd"], tradeoff))
 least = f"{tradeoff.least_steps:.0f} steps and {tradeoff.least_samples:.0f} images"
 print(f"fit: at least {least}; critical batch size {tradeoff.critical_batch:.0f}")
 
-# %% [markdown] tags=["slide-takeaway", "slide-formula"]
+# %% [markdown] tags=["slide-takeaway", "slide-text", "slide-formula"]
 # Single factors are rough (± is a standard deviation); Adam's steps and the fit show the trend: the smaller the batch,
 # the closer twice the batch comes to half the steps, **perfect scaling**. Large batches save next to nothing: the
-# gradient is already nearly exact. McCandlish and others (2018) give the curve:
+# gradient is nearly exact.
+#
+# McCandlish and others (2018) give the curve of the steps $S$ and images $E$ over the batch $B$, which bends at the
+# **critical batch size** $B_{\mathrm{crit}}$:
 #
 # $$S = S_{\min}\,(1 + B_{\mathrm{crit}} / B), \qquad E = B\,S = E_{\min}\,(1 + B / B_{\mathrm{crit}})$$
 #
-# At the **critical batch size** $B_{\mathrm{crit}}$, the bend, training takes twice the least number of steps,
-# $2\,S_{\min}$, *and* twice the least number of images, $2\,E_{\min}$. Well below it more ranks save time nearly for
-# free.
+# At the bend training takes twice the least number of steps, $2\,S_{\min}$, *and* twice the least number of images,
+# $2\,E_{\min}$. Well below it more ranks save time nearly for free.
 #
-# Measure batch 32 yourself (*given up*: over twice the least steps), then the time of a step.
+# Measure batch 32 yourself (*given up*: over twice the least steps), then a step's time.
 
 # %% tags=["varies"]
 some_rates = np.array([0.08, 0.113, 0.16, 0.226, 0.32])
@@ -160,8 +162,8 @@ for batch, count in steps_of.items():
     print(f"{batch:>5} {row}")
 
 # %% [markdown] tags=["slide-quiz"]
-# Images per second rise with the batch, because each step has a fixed cost. But look at the last column: above the
-# bend, many more images per second hardly bring the target any sooner.
+# Images per second rise with the batch, because each step has a fixed cost. But above the bend they hardly bring the
+# target any sooner (last column).
 #
 # **Question.** A colleague doubles the ranks at a global batch far above the bend, weak scaling, and reports twice the
 # images per second. What did the training gain?
@@ -178,7 +180,7 @@ for batch, count in steps_of.items():
 # 3. The same number of nearly exact gradients gives nearly the same model.
 # </details>
 
-# %% [markdown] tags=["slide-formula", "slide-predict"]
+# %% [markdown] tags=["slide-text", "slide-formula", "slide-predict"]
 # ## 3. Which learning rate?
 #
 # Compare $k$ small steps with rate $\eta$ to one step with all their images and rate $\eta'$. With $g_j$ for the mean
@@ -213,10 +215,11 @@ for name, of_batches in best.items():
     bend = large_batch.noise_scale.fit_tradeoff(list(of_batches), steps).critical_batch
     print(f"{name:>4} {grown:>17.1f} times {ends[0]:>15} {ends[1]:>26} {bend:>6.0f}")
 
-# %% [markdown] tags=["slide-takeaway", "slide-formula"]
+# %% [markdown] tags=["slide-takeaway", "slide-text", "slide-formula"]
 # **The linear rule ends before the bend of the steps, the square-root rule after it**, for SGD and for Adam. A rule
-# *ends* where it first leaves the bars (at most 15 % more steps than the best). The bars are rough. McCandlish and
-# others derive a rate inversely proportional to the steps, the solid line:
+# *ends* where it first leaves the bars (at most 15 % more steps than the best). The bars are rough.
+#
+# McCandlish and others derive a rate inversely proportional to the steps, the solid line:
 #
 # $$\eta(B) = \frac{\eta_{\max}}{1 + B_{\mathrm{crit}} / B}$$
 #

@@ -73,7 +73,7 @@ folder = Path(scratch.name)
 # %%
 programs.show(PROGRAMS / "minimal.py")
 
-# %% [markdown] tags=["slide-points"]
+# %% [markdown] tags=["slide-text", "slide-points"]
 # To resume *exactly*, restore everything that the next step depends on:
 #
 # - the weights, and the optimizer's momentum;
@@ -97,11 +97,11 @@ checks.assert_equal_weights(minimal.train(folder / "stopped"), undisturbed)
 # `double_checkpoint=True`), restores it unchecked, and does not skip data: `fit` counts from the restored step, but
 # begins with the first batch that the data set yields.
 
-# %% [markdown] tags=["slide-formula", "slide-predict"]
+# %% [markdown] tags=["slide-text", "slide-formula", "slide-predict"]
 # ## 2. How often to save
 #
-# A save stops the training for $C$ seconds, a fault comes every $M$ seconds, and starting again takes $R$ seconds. With
-# a save every $\tau$ seconds, this share of the time is lost:
+# Every $\tau$ seconds a save stops the training for $C$ seconds; every $M$ seconds a fault comes, and starting again
+# takes $R$ seconds. This share of the time is lost:
 #
 # $$\frac{C}{\tau} + \frac{\tau}{2M} + \frac{R}{M}, \qquad \text{least for } \tau = \sqrt{2CM}$$
 #
@@ -123,8 +123,11 @@ for interval in (60, best_interval(30), 3600):
     shares = [30 / interval, interval / 2 / between_faults, restart / between_faults]
     text = "saves {:5.1%}, repeated steps {:4.1%}, restarts {:.1%}".format(*shares)
     print(f"a save every {interval / 60:4.1f} min: {text}, together {sum(shares):5.1%} lost")
+draw.calculator("saves")
 
 # %% [markdown]
+# Half or twice the best interval loses only a quarter more to saves and repeated steps. A shorter save gains more.
+#
 # ### Saving in the background
 #
 # The training need not wait for the file. With `enable_async=True` the call only takes a snapshot of the variables; a

@@ -7,9 +7,10 @@ when the command is used, so that `distlab --help` is quick.
 import sys
 from collections.abc import Mapping, Sequence
 
-from cyclopts import App, CycloptsError, Group, Parameter
+from cyclopts import App, CycloptsError, CycloptsPanel, Group, Parameter, UnknownCommandError
 
 from distlab.runtime.errors import PlainError
+from distlab.runtime.lookups import require_name
 
 COMMANDS: Mapping[str, Mapping[str, tuple[str, str]]] = {
     "Study": {
@@ -138,8 +139,17 @@ CLUSTER: Mapping[str, tuple[str, str]] = {
     "down": ("distlab.cluster.terminal:end", "End it with every job; nothing of it stays."),
 }
 
+
+def panel(error: CycloptsError) -> object:
+    """An error as it is printed. Raises NoSuchName for a wrong command, with the nearest ones or all."""
+    if isinstance(error, UnknownCommandError) and error.app and error.unused_tokens:
+        require_name([name for name in error.app if name[0] != "-"], error.unused_tokens[0], "command")
+    return CycloptsPanel(error)
+
+
 app = App(
     name="distlab",
+    error_formatter=panel,
     help="The tools of the course.",
     version_flags=[],
     help_format="plaintext",

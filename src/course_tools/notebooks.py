@@ -190,19 +190,24 @@ def _digest(notebook: NotebookNode) -> str:
     return hashlib.sha256(json.dumps(cells).encode()).hexdigest()
 
 
-def update_tags(source: Path) -> Path:
-    """Give the cells of the committed notebook the tags of its text source; its outputs stay. Returns its file.
+def update_text(source: Path) -> Path:
+    """Give the committed notebook the text and tags of its source; its outputs stay. Returns its file.
 
-    Raises PlainError if any cell has other text: then the notebook must be executed again.
+    Raises PlainError if code has changed: then the notebook must be executed again.
     """
-    target, expected = notebook_of(source), convert(source)
-    notebook = nbformat.read(target, as_version=4)
-    if [(cell.id, cell.source) for cell in notebook.cells] != [(cell.id, cell.source) for cell in expected.cells]:
+    target, notebook = notebook_of(source), convert(source)
+    require_not_edited(target, source)
+    recorded, code = (
+        [cell for cell in each.cells if cell.cell_type == "code"]
+        for each in (nbformat.read(target, as_version=4), notebook)
+    )
+    if [cell.source for cell in recorded] != [cell.source for cell in code]:
         raise PlainError(
-            f"Not only tags have changed in {source.name}; run 'make notebooks ONLY={number_of(source.stem)}', "
+            f"Code has changed in {source.name}; run 'make notebooks ONLY={number_of(source.stem)}', "
             "which executes the notebook again."
         )
-    for cell, new in zip(notebook.cells, expected.cells, strict=True):
-        cell.metadata = new.metadata
+    for cell, old in zip(code, recorded, strict=True):
+        cell.outputs, cell.execution_count = old.outputs, old.execution_count
+    note_cells(notebook)
     nbformat.write(notebook, target)
     return target

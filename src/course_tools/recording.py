@@ -19,18 +19,18 @@ WRITE = "login.record()"
 """The cell that is added for `--cluster`; `login` is the notebook's LoginNode."""
 
 
-def write_notebooks(*, only: str | None = None, force: bool = False, tags: bool = False) -> int:
+def write_notebooks(*, only: str | None = None, force: bool = False, text: bool = False) -> int:
     """Write the committed notebooks from their text sources; returns the exit status.
 
     Args:
         only: Some notebooks by number or name: "03" or "02,04".
         force: Also while other programs use the processors.
-        tags: Only give the cells their new tags; no text or code may have changed.
+        text: Only write text and tags, and keep the outputs; no code may have changed.
     """
     processes.end_on_signals()
     for source in notebooks.sources(NOTEBOOKS, only):
-        if tags:
-            print(notebooks.update_tags(source), flush=True)
+        if text:
+            print(notebooks.update_text(source), flush=True)
         elif status := _record(str(source), force=force):
             print(f"{notebooks.notebook_of(source)} was not written.")
             return status

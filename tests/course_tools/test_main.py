@@ -47,6 +47,20 @@ def test_a_wrong_option_ends_with_status_2(capsys: pytest.CaptureFixture[str]) -
 
 
 @pytest.mark.parametrize(
+    ("command", "said"),
+    [
+        ("predikt", "There is no command 'predikt'; did you mean predict?"),
+        ("cluster xyz", "There is no command 'xyz'; there are up, run, status, link, down."),
+    ],
+)
+def test_a_wrong_command_is_answered_with_the_nearest_or_all(
+    command: str, said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.main(command.split()) == 2
+    assert capsys.readouterr().err == said + "\n"
+
+
+@pytest.mark.parametrize(
     ("error", "status", "said"),
     [(PlainError("No such lab."), 2, "No such lab.\n"), (KeyboardInterrupt(), 130, "\nInterrupted.\n")],
 )

@@ -59,17 +59,18 @@ def recorded(course: Path) -> Path:
     return source
 
 
-def test_new_tags_need_no_new_run_and_are_not_taken_where_code_has_changed(
+def test_new_text_needs_no_new_run_and_is_not_taken_where_code_has_changed(
     recorded: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    recorded.write_text('# %% tags=["slide-output"]\n1 + 1\n')
-    assert cli.main(["notebooks", "--tags", "--only", "03"]) == 0
+    recorded.write_text('# %% [markdown]\n# New.\n\n# %% tags=["slide-output"]\n1 + 1\n')
+    assert cli.main(["notebooks", "--text", "--only", "03"]) == 0
     assert capsys.readouterr().out.strip() == "notebooks/03_topic.ipynb"
-    [cell] = nbformat.read(notebooks.notebook_of(recorded), as_version=4).cells
-    assert cell.metadata["tags"] == ["slide-output"] and cell.outputs[0].data["text/plain"] == "2"
+    text, cell = nbformat.read(notebooks.notebook_of(recorded), as_version=4).cells
+    assert text.source == "New." and cell.metadata["tags"] == ["slide-output"]
+    assert cell.outputs[0].data["text/plain"] == "2"
     recorded.write_text("# %%\n1 + 2\n")
-    assert cli.main(["notebooks", "--tags", "--only", "03"]) == 2
-    assert "Not only tags have changed in 03_topic.py" in capsys.readouterr().err
+    assert cli.main(["notebooks", "--text", "--only", "03"]) == 2
+    assert "Code has changed in 03_topic.py" in capsys.readouterr().err
 
 
 def test_a_notebook_that_was_edited_itself_is_not_made_again(recorded: Path) -> None:

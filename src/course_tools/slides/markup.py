@@ -5,6 +5,7 @@ import re
 import textwrap
 from collections.abc import Sequence
 from html import escape, unescape
+from itertools import filterfalse
 from pathlib import Path
 
 from nbconvert.filters import Highlight2HTML, strip_ansi
@@ -12,9 +13,10 @@ from nbconvert.filters.markdown_mistune import MarkdownWithMath
 from nbformat import NotebookNode
 
 from course_tools.html_pages import PageRenderer
+from course_tools.site.notebook_pages import WIDGET_IN_WORDS
 from course_tools.site.quizzes import Question
 
-LONGEST_LINE, LONGEST_SENTENCE = 120, 84
+LONGEST_LINE, LONGEST_SENTENCE = 120, 95
 LINES_BY_PICTURE = 4
 COMMAND = re.compile(r"\$ |[A-Z_]+=")
 PICTURE = re.compile(r"!\[([^\]]*)\]\(([^)\s]+)\)")
@@ -101,7 +103,8 @@ def of_outputs(outputs: Sequence[NotebookNode]) -> tuple[str, str]:
         if not (pictures and programs):
             texts.append(f'<div class="said" {_columns(programs)}>{of_markdown(said)}</div>')
     streams = "".join(output.text for output in outputs if output.output_type == "stream").strip("\n")
-    results = [each["text/plain"] for each in data if set(each) == {"text/plain"}]
+    plain = [each["text/plain"] for each in data if set(each) == {"text/plain"}]
+    results = [*filterfalse(WIDGET_IN_WORDS.fullmatch, plain)]
     printed = str(strip_ansi("\n".join(filter(None, [streams, *results]))))
     short = "\n".join(line for long in printed.split("\n") for line in _short_lines(long))
     if pictures and printed.count("\n") >= LINES_BY_PICTURE:

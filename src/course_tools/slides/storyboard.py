@@ -4,7 +4,8 @@ The opening cell gives the title and the questions, the last cell the recap. A c
 
 - `slide-predict`, `slide-quiz`, `slide-picture`, `slide-table`, `slide-formula`, `slide-points`, `slide-code`: that
   part of its text is a slide; of each point its first sentence is shown.
-- `slide-text`: the first sentence of each paragraph that leads to such a part, or of all if there is none.
+- `slide-text`: the first sentence of each paragraph that leads to such a part, or of all if there is none; the whole
+  paragraph before a formula, whose letters it names.
 - `slide-takeaway`: the cell's first sentence, below the slide before it.
 - `slide-output`, `slide-code`: what a code cell showed, its code.
 - `slide-continued`: what the cell shows goes on the slide before it.
@@ -129,7 +130,7 @@ class _Cutter:
             elif block.kind in kinds and (block.kind != blocks.TEXT or leads or kinds == {blocks.TEXT}):
                 if slide is None or not (CONTINUED in tags or (slide.kind, block.kind) in TOGETHER):
                     slide = self._begin(block.kind)
-                self._show(cell, block, slide)
+                self._show(cell, block, slide, is_whole=leads and every[number + 1].kind == blocks.FORMULA)
             else:
                 if leads and self.notes is self.slides[-1].notes:
                     self.notes = []
@@ -154,7 +155,7 @@ class _Cutter:
         slide.content += content
         slide.notes += notes
 
-    def _show(self, cell: NotebookNode, block: TextBlock, slide: Slide) -> None:
+    def _show(self, cell: NotebookNode, block: TextBlock, slide: Slide, is_whole: bool) -> None:
         """Put a part of the cell's text on the slide, and what is left of it into the notes."""
         if block.kind == blocks.PREDICT:
             slide.kind, slide.asks = blocks.PREDICT, block.text
@@ -172,7 +173,7 @@ class _Cutter:
             shown = [blocks.conclusion(item)[0] for item in blocks.items(block.text)]
             slide.content += markup.of_list(shown, block.text[0].isdigit())
             slide.notes.append(block.text)
-        elif block.kind == blocks.TEXT:
+        elif block.kind == blocks.TEXT and not is_whole:
             first, rest = blocks.conclusion(block.text)
             slide.content += f"<p>{markup.of_line(first)}</p>"
             slide.notes += [rest] if rest else []

@@ -13,6 +13,7 @@
     return `${rounded(number / size)} ${unit}`;
   };
   const inSeconds = inUnits([["s", 1], ["ms", 1e-3], ["µs", 1e-6]]);
+  const inTime = inUnits([["days", 86400], ["h", 3600], ["min", 60], ["s", 1]]);
   const inBytes = inUnits([["TB", 1e12], ["GB", 1e9], ["MB", 1e6], ["kB", 1e3]]);
   const inPercent = (share) => `${rounded(100 * share)} %`;
   const powers = (last) => range(Math.log2(last) + 1).map((power) => 2 ** power);
@@ -170,7 +171,39 @@
       : "With no serial part, the speed-up is the number of devices.",
   };
 
-  const CALCULATORS = { "all-reduce": allReduce, memory, pipeline, amdahl };
+  const lost = (parts) => (sum(parts) < 1 ? inPercent(sum(parts)) : "all of it");
+  const saves = {
+    inputs: {
+      save: { label: "Save C", values: () => [1, 2, 3, 5, 10, 20, 30, 60, 120, 300, 600], text: inTime, start: 30 },
+      faults: {
+        label: "Fault every M", text: inTime, start: 10800,
+        values: () => [0.5, 1, 2, 3, 6, 12, 24, 48, 96, 240, 720].map((hours) => 3600 * hours),
+      },
+      restart: { label: "Restart R", values: () => [0, 30, 60, 120, 300, 600, 1200, 3600], text: inTime, start: 600 },
+      interval: {
+        label: "Interval τ", text: inTime, start: 3600,
+        values: () => [0.5, 1, 2, 3, 5, 7, 10, 15, 20, 30, 45, 60, 120, 240, 480, 1440].map((minutes) => 60 * minutes),
+      },
+    },
+    calculate({ save, faults, restart, interval }) {
+      const best = Math.sqrt(2 * save * faults);
+      return [["yours", interval], ["half the best", best / 2], ["best", best], ["twice the best", 2 * best]].map(([name, every]) => (
+        { name, every, parts: [save / every, every / 2 / faults, restart / faults] }
+      ));
+    },
+    picture: (results) => ({
+      keys: ["saves C/τ", "repeated steps τ/2M", "restarts R/M"],
+      most: Math.min(1, Math.max(...results.map(({ parts }) => sum(parts)))),
+      rows: results.map(({ name, every, parts }) => ({
+        name, parts, text: `every ${inTime(every)}: ${lost(parts)} lost`,
+      })),
+    }),
+    says: ([yours, , best], { save, faults }) =>
+      `With a save of ${inTime(save)} and a fault every ${inTime(faults)}, save every ${inTime(best.every)}: ` +
+      `that loses ${lost(best.parts)} of the time, and yours ${lost(yours.parts)}.`,
+  };
+
+  const CALCULATORS = { "all-reduce": allReduce, memory, pipeline, amdahl, saves };
 
   // Pictures, as text of SVG
 

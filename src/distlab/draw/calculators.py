@@ -21,6 +21,8 @@ CAPTIONS = {
     "time and a backward pass (hatched) 2, with the number of its micro-batch where there is room; grey is the bubble.",
     "amdahl": "The time of fixed work by Amdahl's law: the serial part stays, and the rest is divided among the "
     "devices.",
+    "saves": "The share of the time that a job loses to saves and faults (Young, 1974): with a save every τ seconds, a "
+    "fault repeats half of them on average. It holds for small shares.",
 }
 """What each calculator shows, by its name."""
 SCRIPT = Path(__file__).with_suffix(".js")
@@ -40,7 +42,7 @@ WITHOUT_SCRIPT = "The calculator needs JavaScript. In JupyterLab, run this cell.
 
 
 def calculator(name: str) -> None:
-    """Display a calculator: "all-reduce", "memory", "pipeline" or "amdahl".
+    """Display a calculator: "all-reduce", "memory", "pipeline", "amdahl" or "saves".
 
     It needs neither a server nor a network. Its sliders and menus work by keyboard, a sentence says what comes out, and
     paper has the picture and that sentence. Raises NoSuchName for another name.

@@ -132,6 +132,14 @@ def test_the_search_finds_a_page_without_a_server(visitor: Visitor) -> None:
     expect(first).to_contain_text("02 One device")
 
 
+def test_a_symptom_is_found_by_words_of_its_message_and_has_an_address(visitor: Visitor) -> None:
+    page = visitor.open("docs/troubleshooting.html")
+    page.get_by_role("searchbox").fill("C++ COMPILER")
+    expect(page.get_by_role("status")).to_have_text("1 row")
+    page.get_by_title("Link to this row").locator("visible=true").click()
+    expect(page.locator("tr:target")).to_contain_text("there is no C++ compiler")
+
+
 def test_an_output_waits_for_a_guess_made_by_keyboard_and_stands_on_paper(visitor: Visitor) -> None:
     page = visitor.open(START)
     cards = page.locator(".predict", has=page.locator(".guess"))

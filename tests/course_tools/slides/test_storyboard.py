@@ -39,6 +39,11 @@ def test_every_word_of_text_is_on_a_slide_or_in_the_notes(deck: list[storyboard.
     assert "print(steps)" in " ".join(deck[3].notes)
 
 
+def test_the_whole_paragraph_before_a_formula_is_shown(course: Path, chapter: NotebookNode) -> None:
+    chapter.cells[-1:-1] = [text("Each of $p$ ranks waits. It sends $n$ bytes:\n\n$$p n$$", "text", "formula")]
+    assert "It sends" in storyboard.slides(chapter, Path("notebooks"))[-2].content
+
+
 def test_the_right_choice_is_marked_one_key_later_and_explained_in_the_notes(deck: list[storyboard.Slide]) -> None:
     quiz = deck[6]
     assert quiz.content.count("<li") == 2
@@ -67,9 +72,9 @@ def test_a_wrong_tag_is_one_sentence_with_the_cell(
     [
         ("ranks   time\n    2   4 ms", "ranks   time\n    2   4 ms"),
         ("\x1b[31m<script>\x1b[0m", "&lt;script&gt;"),
-        ("word " * 20, "word " * 16 + "word\n    word"),
+        ("word " * 20, "word " * 18 + "word\n    word"),
         ("a   " * 50, "a   " * 28 + "a   a …"),
-        ("$ mpirun " + "--option " * 30, "$ mpirun " + "--option " * 7 + "--option …"),
+        ("$ mpirun " + "--option " * 30, "$ mpirun " + "--option " * 8 + "--option …"),
     ],
 )
 def test_what_was_printed_is_shown_in_short_lines_and_whole_to_the_speaker(printed: str, on_slide: str) -> None:

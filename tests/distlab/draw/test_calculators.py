@@ -1,5 +1,6 @@
 """The calculators: in a browser their formulas give what the library gives; they work by keyboard."""
 
+import importlib
 from collections.abc import Iterator
 from typing import Any
 
@@ -9,6 +10,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from distlab import costs, draw
 from distlab.draw import calculators
+from distlab.labs import registry
 from distlab.model_parallel import pipelines
 
 pytestmark = pytest.mark.slow
@@ -77,6 +79,17 @@ def test_the_speed_up_is_that_of_amdahls_law(page: Page) -> None:
     [results] = calculated(page, "amdahl", [{"serial": 0.05}])
     expected = costs.Amdahl(0.05, 0.95).speedup([each["devices"] for each in results])
     assert [each["speedup"] for each in results] == pytest.approx(expected)
+
+
+def test_the_time_lost_is_that_of_young_and_near_that_of_daly(page: Page) -> None:
+    judge = importlib.import_module(registry.MODULES["13"])
+    disturbed_runs = importlib.import_module("lab_13.disturbed_runs")
+    [results] = calculated(page, "saves", [{"save": 30, "faults": 43200, "restart": 0, "interval": 60}])
+    expected = judge.plan(1, 0.5, 30, 1)
+    assert [results[2]["every"], sum(results[2]["parts"])] == pytest.approx([expected["interval"], expected["lost"]])
+    for each in results:
+        seconds = disturbed_runs.expected_seconds(100 * each["every"], each["every"], 30, 0, 43200)
+        assert 1 + sum(each["parts"]) == pytest.approx(seconds / 100 / each["every"], abs=0.01)
 
 
 def test_a_calculator_is_used_by_keyboard_and_says_what_comes_out(page: Page) -> None:
