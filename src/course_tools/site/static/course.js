@@ -11,9 +11,6 @@
 
   // Predictions: the next output, those of the cells right after it, and what the text says of them wait for a guess.
 
-  let stored = { getItem: () => null, setItem: () => {}, removeItem: () => {} };
-  try { stored = localStorage; } catch { /* a browser that keeps nothing for files */ }
-
   const waitingAfter = (card) => {
     const waiting = [];
     let part = card, hasText = false;
@@ -26,33 +23,38 @@
     return waiting;
   };
 
+  const opens = [];
   const makePrediction = (card) => {
     const waiting = waitingAfter(card);
     if (!waiting.length) return;
-    if (stored.getItem("show-all")) {
-      const again = element("button", { type: "button", textContent: "Let me guess again" });
-      again.addEventListener("click", () => { stored.removeItem("show-all"); location.reload(); });
-      card.append(element("p", { className: "guess" }, again));
-      return;
-    }
     const guess = element("input", { type: "text", required: true, autocomplete: "off" });
     const show = element("button", { type: "button", textContent: "Show" });
-    const all = element("button", { type: "button", textContent: "Show all", title: "On every page, until you ask to guess again" });
+    const all = element("button", { type: "button", textContent: "Show all on this page" });
     const compare = element("button", { textContent: "Compare" });
     const form = element("form", { className: "guess" }, element("label", {}, "Your guess ", guess), compare, show, all);
-    const open = (said) => {
+    const note = element("p", { className: "waits", textContent: "The output and its explanation wait for your guess." });
+    const status = element("span", { className: "guess", tabIndex: -1 });
+    const open = (...said) => {
       waiting.forEach((part) => part.classList.remove("is-waiting"));
-      const status = element("span", { className: "guess", tabIndex: -1 }, ...said, "The output and its explanation are below.");
+      note.remove();
+      status.append(...said, "The output and its explanation are below.");
       form.replaceWith(status);
-      status.focus();
     };
+    opens.push(() => form.isConnected && open());
     form.addEventListener("submit", (event) => {
       event.preventDefault();
-      open(["Your guess: ", element("b", { textContent: guess.value }), ". "]);
+      open("Your guess: ", element("b", { textContent: guess.value }), ". ");
+      status.focus();
     });
-    show.addEventListener("click", () => open([]));
-    all.addEventListener("click", () => { stored.setItem("show-all", "yes"); location.reload(); });
+    show.addEventListener("click", () => { open(); status.focus(); });
+    all.addEventListener("click", () => {
+      const place = card.getBoundingClientRect().top;
+      opens.forEach((each) => each());
+      window.scrollBy({ top: card.getBoundingClientRect().top - place, behavior: "instant" });
+      status.focus({ preventScroll: true });
+    });
     waiting.forEach((part) => part.classList.add("is-waiting"));
+    waiting[0].before(note);
     card.append(form);
   };
 
