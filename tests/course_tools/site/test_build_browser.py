@@ -66,7 +66,7 @@ class Visitor:
 
     def __init__(self, browser: Browser, site: Path) -> None:
         self.site = site
-        context = browser.new_context(viewport={"width": 1280, "height": 900}, reduced_motion="reduce")
+        context = browser.new_context(viewport={"width": 1280, "height": 900}, reduced_motion="reduce", has_touch=True)
         context.set_default_timeout(MILLISECONDS)
         self.page = context.new_page()
         self.complaints: list[str] = []

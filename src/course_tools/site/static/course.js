@@ -91,11 +91,13 @@
     answer.before(feedback);
   };
 
-  // The meaning of a term of the glossary, on a card while its link has the pointer or the focus; Escape hides it.
+  // The meaning of a term of the glossary, on a card while its link has the pointer or the focus; Escape hides it. A
+  // finger shows it with the first tap, follows the link with the second, and hides the card with a tap elsewhere.
   const makeTerms = (links) => {
     const card = element("div", { id: "term-card", hidden: true });
     card.setAttribute("role", "tooltip");
-    const hide = () => { card.hidden = true; };
+    let tapped;
+    const hide = () => { card.hidden = true; tapped = undefined; };
     links.forEach((link) => {
       const meaning = link.title;
       link.removeAttribute("title"); // which would be a second card
@@ -108,12 +110,19 @@
         const fits = box.bottom + card.offsetHeight <= document.documentElement.clientHeight;
         card.style.top = `${window.scrollY + (fits ? box.bottom : box.top - card.offsetHeight)}px`;
       };
-      link.addEventListener("pointerenter", show);
+      link.addEventListener("pointerenter", (event) => event.pointerType === "touch" || show());
       link.addEventListener("focus", show);
       link.addEventListener("blur", hide);
-      link.addEventListener("pointerleave", (event) => event.relatedTarget === card || hide());
+      link.addEventListener("pointerleave", (event) => event.pointerType === "touch" || event.relatedTarget === card || hide());
+      link.addEventListener("click", (event) => {
+        if (event.pointerType !== "touch" || tapped === link) return;
+        event.preventDefault();
+        show();
+        tapped = link;
+      });
     });
-    card.addEventListener("pointerleave", hide);
+    card.addEventListener("pointerleave", (event) => event.pointerType === "touch" || hide());
+    document.addEventListener("pointerdown", ({ target }) => card.contains(target) || tapped?.contains(target) || hide());
     document.addEventListener("keydown", (event) => event.key === "Escape" && hide());
     if (links.length) document.body.append(card);
   };
