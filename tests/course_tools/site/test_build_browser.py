@@ -18,6 +18,7 @@ LAB = "labs/06_collectives_and_ring_all_reduce/lab.html"
 # They have all that the pages' frame, quizzes, players, folded solutions, signatures and lists of names can show.
 ONE_OF_EACH_KIND = (
     ("index.html", "light"),
+    (START, "light"),
     (RING, "dark"),
     (LAB, "light"),
     ("docs/glossary.html", "dark"),
@@ -34,7 +35,7 @@ CONTENTS = """() => ({
     && picture.getAttribute("width") ? "" : picture.outerHTML.slice(0, 200)).filter(Boolean),
   cut: [...document.querySelectorAll(".bd-article :is(img, svg)")].filter((picture) => {
     const box = picture.getBoundingClientRect();
-    const holder = picture.closest("a");
+    const holder = picture.closest("a, p:has(> svg)");
     const scrolls = holder && getComputedStyle(holder).overflowX === "auto";
     return box.width && !scrolls && (box.right > innerWidth + 1 || box.left < -1);
   }).map((picture) => picture.outerHTML.slice(0, 200)),
@@ -181,6 +182,39 @@ def test_a_quiz_checks_a_choice_made_by_keyboard(visitor: Visitor) -> None:
     check.click()
     expect(status).to_contain_text("Right.")
     expect(quiz.locator("details")).to_have_attribute("open", "")
+
+
+def test_a_finger_opens_the_meaning_of_a_term_and_a_large_picture(visitor: Visitor) -> None:
+    visitor.page.set_viewport_size({"width": 390, "height": 800})
+    page = visitor.open(RING)
+    term, card = page.locator("a[href*='#term-']").first, page.get_by_role("tooltip")
+    term.tap()
+    expect(card).to_contain_text("rank: ")
+    page.locator(".bd-article h1").tap()
+    expect(card).to_be_hidden()
+    picture, large = page.get_by_title("Enlarge the picture").first, page.locator("dialog.enlarged img")
+    for close in (page.go_back, lambda: page.keyboard.press("Escape"), large.tap):
+        picture.tap()
+        assert large.bounding_box()["width"] >= 2 * picture.locator("img").bounding_box()["width"] >= 2 * 390
+        close()
+        expect(large).to_be_hidden()
+    term.tap()
+    term.tap()
+    page.wait_for_url("**/docs/glossary.html#term-rank")
+
+
+def test_the_map_leads_to_the_chapters(visitor: Visitor) -> None:
+    visitor.open(START).get_by_role("link", name="06 ring all-reduce").click()
+    visitor.page.wait_for_url(f"**/{RING}")
+
+
+def test_paper_has_answers_and_one_picture_of_the_ring(visitor: Visitor) -> None:
+    page = visitor.open(RING)
+    player, strip = page.locator(".distlab-player > svg"), page.locator(".cell_output:has(.distlab-player) img")
+    assert player.is_visible() and not strip.is_visible()
+    page.emulate_media(media="print")
+    assert strip.is_visible() and not player.is_visible()
+    assert all(answer.is_visible() for answer in page.locator(".quiz-answer > :is(ol, ul)").all())
 
 
 def test_the_player_goes_through_the_steps_of_any_number_of_ranks_by_keyboard(visitor: Visitor) -> None:

@@ -127,10 +127,23 @@
     if (links.length) document.body.append(card);
   };
 
-  // A picture that is shown smaller than it was drawn leads to itself.
+  // A picture that is shown smaller than it was drawn opens large, above the page; a tap, Escape or "back" closes it.
+  const enlarged = element("dialog", { className: "enlarged" });
+  enlarged.addEventListener("click", () => enlarged.close());
+  enlarged.addEventListener("close", () => history.state === "enlarged" && history.back());
+  window.addEventListener("popstate", () => enlarged.close());
   const makeLarge = (picture) => {
     if (picture.closest("a") || picture.clientWidth >= Number(picture.getAttribute("width"))) return;
     const link = element("a", { href: picture.src, title: "Enlarge the picture" });
+    link.addEventListener("click", (event) => {
+      if (event.ctrlKey || event.metaKey || event.shiftKey) return; // for another window
+      event.preventDefault();
+      enlarged.setAttribute("aria-label", picture.alt);
+      enlarged.replaceChildren(element("button", { type: "button", textContent: "Close" }), picture.cloneNode());
+      picture.closest("article").append(enlarged);
+      enlarged.showModal();
+      history.pushState("enlarged", "");
+    });
     picture.replaceWith(link);
     link.append(picture);
   };
