@@ -148,12 +148,15 @@
     link.append(picture);
   };
 
-  // On a telephone a wide table of texts is a list, whose lines begin with the names of the columns.
+  // On a telephone a wide table of texts is a list, whose lines begin with the names of the columns; a dash has no line.
   const makeStack = (table) => {
     const heads = [...table.querySelectorAll("thead th")].map((head) => head.textContent);
-    if (heads.length < 3 || table.querySelector(".text-right") || table.closest("#the-course")) return;
+    const numbers = table.querySelectorAll("thead .text-right").length;
+    if (heads.length < 3 || 2 * numbers > heads.length || table.closest("#the-course")) return;
     table.classList.add("stacks");
-    table.querySelectorAll("tbody tr").forEach((row) => [...row.cells].forEach((cell, column) => { cell.dataset.head = heads[column]; }));
+    table.querySelectorAll("tbody tr").forEach((row) => [...row.cells].forEach((cell, column) => {
+      if (/[\p{L}\d]/u.test(cell.textContent)) cell.dataset.head = heads[column];
+    }));
   };
 
   // The search. A page is found if each word of the query begins one of its words; pages in which they stand only inside
