@@ -118,7 +118,9 @@ def _sections(document: nodes.document) -> list[tuple[str, str, list[str], list[
             sections.append((node["ids"][0], _words(node[0]), [], []))
         elif isinstance(node, addnodes.desc_signature) and node["ids"]:
             sections.append((node["ids"][0], node["fullname"], [], []))
-        elif isinstance(node, nodes.paragraph) and sections:
+        elif isinstance(node, nodes.row) and sections:
+            sections[-1][2].append(" · ".join(filter(None, map(_words, node))))
+        elif isinstance(node, nodes.paragraph) and sections and not isinstance(node.parent, nodes.entry):
             sections[-1][2].append(_words(node))
         elif isinstance(node, nodes.literal_block) and sections:
             sections[-1][3].extend(filter(None, node.astext().splitlines()))

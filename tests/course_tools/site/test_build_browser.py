@@ -125,12 +125,25 @@ def test_everybody_can_use_a_page_of_each_kind(visitor: Visitor, name: str, sche
 
 def test_the_search_finds_a_page_without_a_server(visitor: Visitor) -> None:
     page = visitor.open("search.html?q=deadlock")
-    first = page.locator("#search-results li").first
+    first = page.locator(".search-results li").first
     expect(first).to_contain_text("06 Collectives")  # chapters come before distlab.simulate.DeadlockError
     expect(first.locator("p mark").first).to_have_text("deadlock")
     expect(page.locator(".meaning")).to_contain_text("deadlock: ")
     visitor.open("search.html?q=what+is+the+loss+scaling")
     expect(first).to_contain_text("02 One device")
+    visitor.open(LAB)
+    page.keyboard.press("Control+k")
+    page.keyboard.type("ring all-red")  # and no Enter
+    expect(first.locator("a").first).to_have_text("06 Collectives and ring all-reduce")
+    page.get_by_role("dialog").get_by_role("searchbox").fill("umpy")  # only inside of words
+    expect(page.get_by_role("status").filter(has_text="Nothing found")).to_be_visible()
+
+
+def test_troubleshooting_leaves_the_rows_with_the_words_of_a_message(visitor: Visitor) -> None:
+    page = visitor.open("docs/troubleshooting.html")
+    page.get_by_role("searchbox", name="Words of the message").fill("grpc server")
+    expect(page.locator("tbody tr:visible")).to_have_count(1)
+    expect(page.get_by_role("heading", name="Setting up")).to_be_hidden()
 
 
 def test_an_output_waits_for_a_guess_made_by_keyboard_and_stands_on_paper(visitor: Visitor) -> None:

@@ -159,84 +159,112 @@
     }));
   };
 
-  // The search. A page is found if each word of the query begins one of its words; pages in which they stand only inside
-  // of words come last. The line is the one that has the most of the words, in a section whose heading has them too.
+  // Of the tables of troubleshooting the rows that have all words of a message.
+  const makeFilter = (page) => {
+    const field = element("input", { type: "search", autocomplete: "off" });
+    field.addEventListener("input", () => {
+      const words = field.value.toLowerCase().split(/\s+/);
+      page.querySelectorAll("tbody tr").forEach((row) => {
+        row.hidden = !words.every((word) => row.textContent.toLowerCase().includes(word));
+      });
+    });
+    page.querySelector("section").before(element("p", { className: "filter" }, element("label", {}, "Words of the message ", field)));
+  };
+
+  // The search, while one types. A page is found if each word of the query begins one of its words. The line is the one
+  // that has the most of the words, in a section whose heading has them too.
   const STOP_WORDS = `a an and are as at be between by can could do does for from get has have how i if in into is it its me my
     of on one or our should so that the their there this to use was we what when where which who why will with you your`.split(/\s+/);
-  const makeSearch = (results) => {
-    const query = new URLSearchParams(window.location.search).get("q")?.trim() || "";
-    if (!query) return;
+  const ROOT = document.documentElement.dataset.content_root;
+  let loading;
+  const loadWords = () => (loading ||= new Promise((resolve) => {
+    window.courseWords = resolve;
+    document.head.append(element("script", { src: `${ROOT}_static/words.js` }));
+  }));
+
+  const search = (query, pages) => {
     const literal = (letter) => letter.replace(/[.*+?^${}()|[\]\\/]/, "\\$&");
     // "allreduce" finds "all-reduce", and "costs" finds "cost".
     const spelled = (word) => [...word.replaceAll("-", "").replace(/(?<=[^su])s$/, "")].map(literal).join("-?");
-    const asked = query.toLowerCase().split(/[^\p{L}\d.+_-]+/u).filter(Boolean);
+    const asked = query.toLowerCase().split(/[^\p{L}\d.+_-]+/u).filter((word) => /[\p{L}\d]/u.test(word));
     const telling = asked.filter((word) => !STOP_WORDS.includes(word));
-    const inside = (telling.length ? telling : asked).map(spelled).filter(Boolean);
-    const ways = [inside.map((word) => `(?<![\\p{L}\\d])${word}`), inside];
-    const phrase = new RegExp(`(?<![\\p{L}\\d])${inside.join("(?:[\\s-]|\\b(?:an?|of|the|to)\\b)*")}(?!\\p{L}{2})`, "iu");
-    const count = (text, words) => words.filter((word) => new RegExp(word, "iu").test(text)).length;
+    const sought = telling.length ? telling : asked;
+    const spellings = sought.map(spelled), begin = "(?<![\\p{L}\\d])";
+    const words = spellings.map((word) => new RegExp(begin + word, "iu"));
+    const any = new RegExp(`${begin}(${spellings.join("|")})`, "iu");
+    const phrase = new RegExp(`${begin}${spellings.join("(?:[\\s-]|\\b(?:an?|of|the|to)\\b)*")}`, "iu");
+    const count = (text) => words.filter((word) => word.test(text)).length;
 
-    const find = (words) => ([page, sections]) => {
+    const find = ([page, sections]) => {
       const [, title] = sections[0] || [], lines = [];
       for (const [anchor, heading, texts, code] of sections) {
         [heading, ...texts, ...code].forEach((text, index) => {
-          const hits = count(text, words), isText = index && index <= texts.length;
-          const worth = 4 * hits + 2 * count(heading, words) + (isText ? 3 : 0) + (text.length > 40) + 2 * phrase.test(text);
-          // Under a title stands what the page begins with.
-          if (hits) lines.push({ page, title, anchor, heading, text: text === title ? texts[0] || text : text, worth });
+          const hits = count(text), isText = index && index <= texts.length;
+          const worth = 4 * hits + 2 * count(heading) + (isText ? 3 : 0) + (text.length > 40 ? 5 : 0) + 2 * phrase.test(text);
+          // Under a heading stands what its section begins with.
+          if (hits) lines.push({ page, title, anchor, heading, said: text, text: index ? text : texts[0] || "", worth });
         });
       }
-      const together = lines.map((line) => line.text).join("\n");
-      if (!lines.length || count(together, words) < words.length) return [];
+      const together = lines.map((line) => line.said).join("\n");
+      if (!lines.length || count(together) < words.length) return [];
       const kind = ["notebooks/", "labs/", "docs/", "index"].findIndex((start) => page.startsWith(start));
       const has = (texts) => texts.some((text) => phrase.test(text));
-      const named = count(title, words), said = lines.filter((line) => phrase.test(line.text)).length;
+      const named = count(title), said = lines.filter((line) => phrase.test(line.said)).length;
       const score = 4 * named + 12 * (named === words.length) + 16 * has([title]) + 12 * has(lines.map((line) => line.heading))
-        + 4 * Math.min(said, 5) + 6 * lines.some((line) => count(line.text, words) === words.length)
+        + 4 * Math.min(said, 5) + 6 * lines.some((line) => count(line.said) === words.length)
         + Math.log2(lines.length) - (kind < 0 ? 18 : kind && 12);
       return [{ ...lines.reduce((best, line) => (line.worth > best.worth ? line : best)), score }];
     };
 
-    const marked = (text, words) => {
-      const found = new RegExp(`(${words.join("|")})`, "iu");
-      const start = Math.max(0, text.lastIndexOf(" ", text.search(found) - 60));
+    // About 200 letters, from the beginning of a sentence if that is near.
+    const marked = (text) => {
+      const at = Math.max(0, text.search(any));
+      const sentence = text.slice(0, at).search(/(?<=^|[.?!] )(?:(?![.?!] ).){0,110}$/);
+      const start = sentence < 0 ? text.lastIndexOf(" ", at - 60) + 1 : sentence;
       const end = (text.indexOf(" ", start + 200) + 1 || text.length + 1) - 1;
-      const parts = `${start ? "…" : ""}${text.slice(start, end)}${end < text.length ? " …" : ""}`.split(found);
+      const parts = `${sentence < 0 ? "… " : ""}${text.slice(start, end)}${end < text.length ? " …" : ""}`.split(any);
       return parts.map((part, index) => (index % 2 ? element("mark", { textContent: part }) : part));
     };
-    const shown = (words) => ({ page, title, anchor, heading, text }) => {
-      const item = element("li", {}, element("a", { href: `${page}.html`, textContent: title }));
-      const section = element("a", { href: `${page}.html#${anchor}`, textContent: heading });
-      const line = text === heading ? [] : marked(text, words);
-      item.append(element("p", {}, ...(heading === title ? [] : [section, line.length ? ": " : ""]), ...line));
+    const shown = ({ page, title, anchor, heading, text }) => {
+      const item = element("li", {}, element("a", { href: `${ROOT}${page}.html`, textContent: title }));
+      const section = element("a", { href: `${ROOT}${page}.html#${anchor}`, textContent: heading });
+      item.append(element("p", {}, ...(heading === title ? [] : [section, text && ": "]), ...marked(text)));
       return item;
     };
 
-    window.courseWords = (pages) => {
-      const glossary = pages.find(([page]) => page === "docs/glossary")?.[1].flatMap(([, , texts]) => texts) || [];
-      const sought = (telling.length ? telling : asked).join(" ");
-      const names = [sought, sought.replace(/s$/, "")].map((name) => `${name} (`);
-      const entry = glossary.find((text) => names.some((name) => text.toLowerCase().startsWith(name)));
-      const [, term, chapter, meaning] = entry?.match(/^(.*?) \((\d\db?)\): (.*)/) || [];
-      if (term) {
-        const anchor = term.toLowerCase().replace(/['’]/g, "").replace(/[^a-z0-9]+/g, "-");
-        const link = element("a", { href: `docs/glossary.html#term-${anchor}`, textContent: term });
-        results.append(element("p", { className: "meaning" }, link, `: ${meaning}`));
-      }
-      // The chapter that explains a term is worth more.
-      const worth = ({ page, score }) => score + (page.startsWith(`notebooks/${chapter}_`) ? 15 : 0);
-      const found = ways.map((words) => pages.flatMap(find(words)).sort((one, other) => worth(other) - worth(one)));
-      found[1] = found[1].filter(({ page }) => !found[0].some((other) => other.page === page));
-      const items = found.flatMap((each, way) => each.map(shown(ways[way])));
-      const number = items.length, most = 12;
-      const said = element("p", { textContent: number ? `${number} ${number > 1 ? "pages" : "page"}` : "Nothing found; try fewer words." });
-      said.setAttribute("role", "status");
-      results.append(said, element("ul", {}, ...items.splice(0, most)));
-      const summary = element("summary", { textContent: `${items.length} more` });
-      if (items.length) results.append(element("details", {}, summary, element("ul", {}, ...items)));
+    const glossary = pages.find(([page]) => page === "docs/glossary")?.[1].flatMap(([, , texts]) => texts) || [];
+    const names = [sought.join(" "), sought.join(" ").replace(/s$/, "")].map((name) => `${name} (`);
+    const entry = glossary.find((text) => names.some((name) => text.toLowerCase().startsWith(name)));
+    const [, term, chapter, meaning] = entry?.match(/^(.*?) \((\d\db?)\): (.*)/) || [];
+    // The chapter that explains a term is worth more.
+    const worth = ({ page, score }) => score + (page.startsWith(`notebooks/${chapter}_`) ? 15 : 0);
+    const items = pages.flatMap(find).sort((one, other) => worth(other) - worth(one)).map(shown);
+    const number = items.length, most = 12, parts = [];
+    if (term) {
+      const anchor = term.toLowerCase().replace(/['’]/g, "").replace(/[^a-z0-9]+/g, "-");
+      const link = element("a", { href: `${ROOT}docs/glossary.html#term-${anchor}`, textContent: term });
+      parts.push(element("p", { className: "meaning" }, link, `: ${meaning}`));
+    }
+    parts.push(element("ul", {}, ...items.splice(0, most)));
+    const summary = element("summary", { textContent: `${items.length} more` });
+    if (items.length) parts.push(element("details", {}, summary, element("ul", {}, ...items)));
+    return [number ? `${number} ${number > 1 ? "pages" : "page"}` : "Nothing found; try fewer words.", parts];
+  };
+
+  const makeSearch = (form) => {
+    const field = form.querySelector("input"), results = element("div"), status = element("p");
+    status.setAttribute("role", "status");
+    form.after(element("div", { className: "search-results" }, status, results));
+    const answer = async () => {
+      const pages = await loadWords(), query = field.value.trim();
+      const [said, parts] = query ? search(query, pages) : ["", []];
+      status.textContent = said;
+      results.replaceChildren(...parts);
     };
-    document.querySelectorAll(".bd-search input").forEach((field) => { field.value = query; });
-    document.head.append(element("script", { src: "_static/words.js" }));
+    field.addEventListener("input", answer);
+    if (form.closest("dialog")) return;
+    field.value = new URLSearchParams(window.location.search).get("q") || "";
+    answer();
   };
 
   // What a program has printed folds, each line under its own indentation; of a table only what is too long for any
@@ -273,10 +301,11 @@
     document.querySelectorAll(".bd-article img").forEach(makeLarge);
     document.querySelectorAll(".bd-article pre").forEach(fit);
     document.querySelectorAll(".pst-scrollable-table-container table").forEach(makeStack);
+    document.querySelectorAll("[id^='troubleshooting']:has(h1)").forEach(makeFilter);
     document.querySelectorAll(".predict").forEach(makePrediction);
     document.querySelectorAll(".quiz").forEach(makeQuiz);
     makeTerms(document.querySelectorAll(".bd-article a[href*='#term-'][title]"));
-    document.querySelectorAll("#search-results").forEach(makeSearch);
+    document.querySelectorAll("form.bd-search").forEach(makeSearch);
     // The words on them are their name.
     document
       .querySelectorAll(".search-button-field, .cell summary")
