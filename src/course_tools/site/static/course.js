@@ -85,7 +85,10 @@
       const verdict = isRight || comments[chosen] ? [] : [element("strong", { textContent: "Not this one. " })];
       const comment = comments[chosen] ? [...comments[chosen].cloneNode(true).childNodes] : [];
       feedback.replaceChildren(...verdict, ...(comment.length || !isRight ? comment : [element("strong", { textContent: "Right." })]));
-      if (isRight) answer.open = true;
+      if (!isRight) return;
+      answer.open = quiz.dataset.right = true;
+      const counts = ["[data-right]", ""].map((which) => document.querySelectorAll(`.quiz${which}`).length);
+      feedback.append(element("strong", { textContent: ` ${counts.join(" of ")} answered on this page.` }));
     });
     answer.before(check);
     answer.before(feedback);
