@@ -14,6 +14,7 @@ from distlab.draw import arrow, box, canvas, row
 from distlab.labs import registry
 
 FOLDER = Path(__file__).parents[1]
+NOTEBOOKS = FOLDER.with_name("notebooks")
 # Where each chapter stands (column and row, from the top left), its name, and those it builds on directly.
 CHAPTERS = {
     "00": ((0, 0), "00 start\nhere", ()),
@@ -35,13 +36,15 @@ CHAPTERS = {
     "15": ((3, 5), "15 clusters", ("13",)),
 }
 
+LINK = '<a href="{}" aria-label="{}"><rect x="{}" y="{}" width="{}" height="{}" rx="4" fill="transparent"/></a>'
+
 
 def course_map(folder: Path) -> None:
-    """The chapters, and an arrow to each from those it builds on."""
+    """The chapters, an arrow to each from those it builds on, and a link over each, for the site."""
     figure, axes = canvas(7.2, 4.8)
     lefts, width = row(5, 0.1, 7.1, 0.35)
     height, step = 0.48, 0.8
-    described = ["The map of the course: which chapter builds on which."]
+    described, links = ["The map of the course: which chapter builds on which."], []
     for (column, line), chapter, needed in CHAPTERS.values():
         left, bottom = lefts[column], 4.2 - step * line
         box(axes, (left, bottom), width, height, chapter)
@@ -53,20 +56,27 @@ def course_map(folder: Path) -> None:
             else:  # from below one chapter to the top of the next, a little towards each other
                 lean = 0.12 * width * (column - from_column)
                 arrow(axes, (start[0] + lean, start[1]), (left + width / 2 - lean, bottom + height))
+        name = chapter.replace("-\n", "-").replace("\n", " ")
+        page = next(NOTEBOOKS.glob(f"{name.split()[0]}_*.ipynb")).with_suffix(".html").name
+        links.append(LINK.format(page, name, *(round(72 * each, 1) for each in (left, 4.32 - bottom, width, height))))
         if needed:
-            name = chapter.replace("-\n", "-").replace("\n", " ")
             described.append(f"{name} builds on {' and '.join(needed)}.")
-    draw.save(figure, folder / "00_course_map.svg", " ".join(described))
+    file = folder / "00_course_map.svg"
+    draw.save(figure, file, " ".join(described))
+    file.write_text(file.read_text().replace("</svg>", "\n".join([*links, "</svg>"])))
 
 
 LINE, WRONG_LINE = (f"for step in range(rank.size - {number}):" for number in (1, 2))
-# On the left what a student wrote and what the check says, on the right what the check draws.
+# On the left what a student wrote and what the check says, on the right what the check draws; or one below the other,
+# where a page gives it a high and narrow place.
 CHECK = """<?xml version="1.0" encoding="utf-8"?>
 <svg xmlns="http://www.w3.org/2000/svg" role="img" aria-label="{words}"
- width="652pt" height="381pt" viewBox="0 0 870 508">
+ width="652pt" height="381pt" viewBox="0 0 870 508" preserveAspectRatio="xMidYMin">
 <title>{words}</title>
+<style>@media (max-aspect-ratio: 1/1) {{
+#said {{ transform: scale(2.4); }} #drawn {{ transform: translate(0, {below}px) scale(1.85); }} }}</style>
 <rect width="870" height="508" fill="#fff"/>
-<g font-family="sans-serif" font-size="15" fill="#222">
+<g id="said" font-family="sans-serif" font-size="15" fill="#222">
 <text x="12" y="40" font-weight="bold">An answer in lab 06</text>
 <rect x="12" y="56" width="280" height="40" rx="6" fill="#f6f8fa" stroke="#d9d9d9"/>
 <text x="22" y="81" font-family="monospace" font-size="13">{line}</text>
@@ -75,7 +85,7 @@ CHECK = """<?xml version="1.0" encoding="utf-8"?>
 <rect x="18" y="156" width="274" height="{height}" fill="#fff8ef"/>
 {hint}
 </g>
-<g transform="translate(296 0) scale(1.15)">{picture}</g>
+<g id="drawn" transform="translate(296 0) scale(1.15)">{picture}</g>
 </svg>
 """
 
@@ -91,7 +101,8 @@ def wrong_answer(folder: Path) -> None:
     height, (svg, description) = 22 * len(lines) + 16, verdict.picture()
     hint = "\n".join(f'<text x="30" y="{180 + 22 * row}">{line}</text>' for row, line in enumerate(lines))
     words = f"A wrong answer and its check: {WRONG_LINE} {' '.join(said)} {description}"
-    text = CHECK.format(words=words, line=WRONG_LINE, end=156 + height, height=height, hint=hint, picture=svg)
+    end, below = 156 + height, round(2.4 * (172 + height))
+    text = CHECK.format(words=words, line=WRONG_LINE, end=end, height=height, hint=hint, below=below, picture=svg)
     (folder / "00_check.svg").write_text(text)
 
 

@@ -23,6 +23,7 @@ from course_tools.site.mathml import mathml
 
 LABEL = re.compile(r'<svg[^>]*? aria-label="([^"]*)"', re.DOTALL)
 SIZE = re.compile(r'<svg[^>]*? width="([\d.]+)pt" height="([\d.]+)pt"', re.DOTALL)
+TITLE = re.compile(r"<title>.*?</title>", re.DOTALL)  # in a page it would be a hover text everywhere
 # Code, emphasis and links of Markdown, which a hover text cannot show.
 MARKUP = re.compile(r"[`*$]|\[([^\]]*)\]\([^)]*\)")
 PIXELS_PER_POINT = 1.6  # a figure of 7.2 inches fills the column, and its text of 8 points has 12.8 pixels
@@ -72,12 +73,15 @@ def _hover_text(meaning: str) -> str:
 
 
 def _describe_pictures(application: Sphinx, document: nodes.document) -> None:
-    """Give each picture its size, and if it has no text the description that is in its SVG."""
-    for picture in document.findall(nodes.image):
+    """Give each picture its size, and if it has no text the description of its SVG; one that has links is inline."""
+    for picture in [*document.findall(nodes.image)]:
         file = Path(application.srcdir) / picture["uri"]
         if file.suffix != ".svg" or not file.is_file():
             continue
         svg = file.read_text()
+        if "<a " in svg:
+            picture.replace_self(nodes.raw("", TITLE.sub("", svg).replace('"img"', '"group"', 1), format="html"))
+            continue
         picture["classes"] += ["bitmap"] if "<image" in svg else []
         if not picture.get("alt") and (label := LABEL.search(svg)):
             picture["alt"] = unescape(label[1])
@@ -114,7 +118,9 @@ def _sections(document: nodes.document) -> list[tuple[str, str, list[str], list[
             sections.append((node["ids"][0], _words(node[0]), [], []))
         elif isinstance(node, addnodes.desc_signature) and node["ids"]:
             sections.append((node["ids"][0], node["fullname"], [], []))
-        elif isinstance(node, nodes.paragraph) and sections:
+        elif isinstance(node, nodes.row) and sections:
+            sections[-1][2].append(" · ".join(filter(None, map(_words, node))))
+        elif isinstance(node, nodes.paragraph) and sections and not isinstance(node.parent, nodes.entry):
             sections[-1][2].append(_words(node))
         elif isinstance(node, nodes.literal_block) and sections:
             sections[-1][3].extend(filter(None, node.astext().splitlines()))
@@ -122,9 +128,11 @@ def _sections(document: nodes.document) -> list[tuple[str, str, list[str], list[
 
 
 def _words(node: nodes.Node) -> str:
-    """The text of a node, in one line; a formula is what its MathML says if that is one row, else dots."""
+    """The text of a node without HTML, in one line; a formula is what its MathML says if that is one row, else dots."""
     parts = []
     for part in node.findall(nodes.Text):
+        if isinstance(part.parent, nodes.raw):
+            continue
         formula = isinstance(part.parent, nodes.math)
         row = unescape(TAG.sub("", mathml(part, "inline"))) if formula and "{" not in part else "…"
         parts.append(row if formula else part)

@@ -39,14 +39,14 @@ def pages(course: Path, files: Sequence[Path], report: Path | None = None) -> di
     written = {"last_run": _times(report)} if report and report.is_file() else {}
     others = [*docs.values(), Path("reference/index"), *map(Path, written)]
     maintain = "# Maintain the course\n" + _contents("Pages", others).replace(":hidden:\n", "")
-    opening, heading, rest = readme.partition("## The course\n")
-    return {**written, "maintain": maintain, "index": "".join([opening, _ring(), heading, rest, *contents])}
+    title, about, ways, rest = readme.split("\n\n", 3)
+    return {**written, "maintain": maintain, "index": "\n\n".join([title, about, ways, _ring(), rest, *contents])}
 
 
 def _ring() -> str:
     """What the README cannot show: a ring all-reduce that a reader plays."""
     text = "A ring all-reduce: press Play, or step through it. In lab 06 you write it, and the check draws yours."
-    return f"{text}\n\n```{{raw}} html\n{draw.player.figure(collectives.ring_all_reduce)}\n```\n\n"
+    return f"{text}\n\n```{{raw}} html\n{draw.player.figure(collectives.ring_all_reduce)}\n```"
 
 
 def _contents(caption: str, files: Sequence[Path]) -> str:

@@ -32,7 +32,7 @@ document.querySelectorAll('.distlab-quiz[data-quiz="IDENTIFIER"]').forEach(funct
     });
     if (wrong >= 0) { return [false, "Not right. " + notes[wrong].querySelector(".why").textContent]; }
     var rights = notes.filter(function (note) { return note.dataset.right === "yes"; });
-    if (chosen.length < rights.length) { return [false, "Right so far, but one or more are missing."]; }
+    if (chosen.length < rights.length) { return [null, "Right so far, but one or more are missing."]; }
     return [true, rights.map(function (note) { return note.querySelector(".why").textContent; }).join(" ")];
   }
   questions.forEach(function (question) {

@@ -18,6 +18,7 @@ LAB = "labs/06_collectives_and_ring_all_reduce/lab.html"
 # They have all that the pages' frame, quizzes, players, folded solutions, signatures and lists of names can show.
 ONE_OF_EACH_KIND = (
     ("index.html", "light"),
+    (START, "light"),
     (RING, "dark"),
     (LAB, "light"),
     ("docs/glossary.html", "dark"),
@@ -34,7 +35,7 @@ CONTENTS = """() => ({
     && picture.getAttribute("width") ? "" : picture.outerHTML.slice(0, 200)).filter(Boolean),
   cut: [...document.querySelectorAll(".bd-article :is(img, svg)")].filter((picture) => {
     const box = picture.getBoundingClientRect();
-    const holder = picture.closest("a");
+    const holder = picture.closest("a, p:has(> svg)");
     const scrolls = holder && getComputedStyle(holder).overflowX === "auto";
     return box.width && !scrolls && (box.right > innerWidth + 1 || box.left < -1);
   }).map((picture) => picture.outerHTML.slice(0, 200)),
@@ -66,7 +67,7 @@ class Visitor:
 
     def __init__(self, browser: Browser, site: Path) -> None:
         self.site = site
-        context = browser.new_context(viewport={"width": 1280, "height": 900}, reduced_motion="reduce")
+        context = browser.new_context(viewport={"width": 1280, "height": 900}, reduced_motion="reduce", has_touch=True)
         context.set_default_timeout(MILLISECONDS)
         self.page = context.new_page()
         self.complaints: list[str] = []
@@ -124,18 +125,26 @@ def test_everybody_can_use_a_page_of_each_kind(visitor: Visitor, name: str, sche
 
 def test_the_search_finds_a_page_without_a_server(visitor: Visitor) -> None:
     page = visitor.open("search.html?q=deadlock")
-    first = page.locator("#search-results li").first
+    first = page.locator(".search-results li").first
     expect(first).to_contain_text("06 Collectives")  # chapters come before distlab.simulate.DeadlockError
     expect(first.locator("p mark").first).to_have_text("deadlock")
     expect(page.locator(".meaning")).to_contain_text("deadlock: ")
     visitor.open("search.html?q=what+is+the+loss+scaling")
     expect(first).to_contain_text("02 One device")
+    visitor.open(LAB)
+    page.keyboard.press("Control+k")
+    page.keyboard.type("ring all-red")  # and no Enter
+    expect(first.locator("a").first).to_have_text("06 Collectives and ring all-reduce")
+    page.get_by_role("dialog").get_by_role("searchbox").fill("umpy")  # only inside of words
+    expect(page.get_by_role("status").filter(has_text="Nothing found")).to_be_visible()
 
 
 def test_a_symptom_is_found_by_words_of_its_message_and_has_an_address(visitor: Visitor) -> None:
     page = visitor.open("docs/troubleshooting.html")
     page.get_by_role("searchbox").fill("C++ COMPILER")
     expect(page.get_by_role("status")).to_have_text("1 row")
+    expect(page.get_by_role("heading", name="Setting up")).to_be_visible()
+    expect(page.locator("tbody tr:visible")).to_have_count(1)
     page.get_by_title("Link to this row").locator("visible=true").click()
     expect(page.locator("tr:target")).to_contain_text("there is no C++ compiler")
 
@@ -145,7 +154,7 @@ def test_an_output_waits_for_a_guess_made_by_keyboard_and_stands_on_paper(visito
     cards = page.locator(".predict", has=page.locator(".guess"))
     first, second = cards.nth(0), cards.nth(1)
     outputs = page.locator(".cell_output.is-waiting")
-    output, before = outputs.first.element_handle(), outputs.count()
+    output, before, before_cards = outputs.first.element_handle(), outputs.count(), cards.count()
     explanation = page.locator(".cell:has(.is-waiting) + p").first.element_handle()
     assert before >= 2 and not output.is_visible() and not explanation.is_visible()
     page.emulate_media(media="print")
@@ -161,11 +170,13 @@ def test_an_output_waits_for_a_guess_made_by_keyboard_and_stands_on_paper(visito
     assert output.is_visible() and explanation.is_visible()
     second.get_by_role("button", name="Show", exact=True).click()
     expect(outputs).to_have_count(before - 2)
-    cards.last.get_by_role("button", name="Show all").click()
-    expect(page.get_by_role("button", name="Let me guess again").first).to_be_visible()
+    expect(page.locator(".waits")).to_have_count(before_cards - 2)
+    everything = cards.last.get_by_role("button", name="Show all on this page")
+    everything.scroll_into_view_if_needed()
+    place = cards.last.bounding_box()["y"]
+    everything.click()
     expect(outputs).to_have_count(0)
-    page.get_by_role("button", name="Let me guess again").first.click()
-    expect(outputs).to_have_count(before)
+    assert abs(cards.last.bounding_box()["y"] - place) < 2
 
 
 def test_a_quiz_checks_a_choice_made_by_keyboard(visitor: Visitor) -> None:
@@ -186,7 +197,41 @@ def test_a_quiz_checks_a_choice_made_by_keyboard(visitor: Visitor) -> None:
     quiz.get_by_role("radio").nth(2).check()
     check.click()
     expect(status).to_contain_text("Right.")
+    expect(status).to_contain_text(f"1 of {page.locator('.quiz').count()} answered on this page.")
     expect(quiz.locator("details")).to_have_attribute("open", "")
+
+
+def test_a_finger_opens_the_meaning_of_a_term_and_a_large_picture(visitor: Visitor) -> None:
+    visitor.page.set_viewport_size({"width": 390, "height": 800})
+    page = visitor.open(RING)
+    term, card = page.locator("a[href*='#term-']").first, page.get_by_role("tooltip")
+    term.tap()
+    expect(card).to_contain_text("rank: ")
+    page.locator(".bd-article h1").tap()
+    expect(card).to_be_hidden()
+    picture, large = page.get_by_title("Enlarge the picture").first, page.locator("dialog.enlarged img")
+    for close in (page.go_back, lambda: page.keyboard.press("Escape"), large.tap):
+        picture.tap()
+        assert large.bounding_box()["width"] >= 2 * picture.locator("img").bounding_box()["width"] >= 2 * 390
+        close()
+        expect(large).to_be_hidden()
+    term.tap()
+    term.tap()
+    page.wait_for_url("**/docs/glossary.html#term-rank")
+
+
+def test_the_map_leads_to_the_chapters(visitor: Visitor) -> None:
+    visitor.open(START).get_by_role("link", name="06 ring all-reduce").click()
+    visitor.page.wait_for_url(f"**/{RING}")
+
+
+def test_paper_has_answers_and_one_picture_of_the_ring(visitor: Visitor) -> None:
+    page = visitor.open(RING)
+    player, strip = page.locator(".distlab-player > svg"), page.locator(".cell_output:has(.distlab-player) img")
+    assert player.is_visible() and not strip.is_visible()
+    page.emulate_media(media="print")
+    assert strip.is_visible() and not player.is_visible()
+    assert all(answer.is_visible() for answer in page.locator(".quiz-answer > :is(ol, ul)").all())
 
 
 def test_the_player_goes_through_the_steps_of_any_number_of_ranks_by_keyboard(visitor: Visitor) -> None:

@@ -11,9 +11,6 @@
 
   // Predictions: the next output, those of the cells right after it, and what the text says of them wait for a guess.
 
-  let stored = { getItem: () => null, setItem: () => {}, removeItem: () => {} };
-  try { stored = localStorage; } catch { /* a browser that keeps nothing for files */ }
-
   const waitingAfter = (card) => {
     const waiting = [];
     let part = card, hasText = false;
@@ -26,33 +23,38 @@
     return waiting;
   };
 
+  const opens = [];
   const makePrediction = (card) => {
     const waiting = waitingAfter(card);
     if (!waiting.length) return;
-    if (stored.getItem("show-all")) {
-      const again = element("button", { type: "button", textContent: "Let me guess again" });
-      again.addEventListener("click", () => { stored.removeItem("show-all"); location.reload(); });
-      card.append(element("p", { className: "guess" }, again));
-      return;
-    }
     const guess = element("input", { type: "text", required: true, autocomplete: "off" });
     const show = element("button", { type: "button", textContent: "Show" });
-    const all = element("button", { type: "button", textContent: "Show all", title: "On every page, until you ask to guess again" });
+    const all = element("button", { type: "button", textContent: "Show all on this page" });
     const compare = element("button", { textContent: "Compare" });
     const form = element("form", { className: "guess" }, element("label", {}, "Your guess ", guess), compare, show, all);
-    const open = (said) => {
+    const note = element("p", { className: "waits", textContent: "The output and its explanation wait for your guess." });
+    const status = element("span", { className: "guess", tabIndex: -1 });
+    const open = (...said) => {
       waiting.forEach((part) => part.classList.remove("is-waiting"));
-      const status = element("span", { className: "guess", tabIndex: -1 }, ...said, "The output and its explanation are below.");
+      note.remove();
+      status.append(...said, "The output and its explanation are below.");
       form.replaceWith(status);
-      status.focus();
     };
+    opens.push(() => form.isConnected && open());
     form.addEventListener("submit", (event) => {
       event.preventDefault();
-      open(["Your guess: ", element("b", { textContent: guess.value }), ". "]);
+      open("Your guess: ", element("b", { textContent: guess.value }), ". ");
+      status.focus();
     });
-    show.addEventListener("click", () => open([]));
-    all.addEventListener("click", () => { stored.setItem("show-all", "yes"); location.reload(); });
+    show.addEventListener("click", () => { open(); status.focus(); });
+    all.addEventListener("click", () => {
+      const place = card.getBoundingClientRect().top;
+      opens.forEach((each) => each());
+      window.scrollBy({ top: card.getBoundingClientRect().top - place, behavior: "instant" });
+      status.focus({ preventScroll: true });
+    });
     waiting.forEach((part) => part.classList.add("is-waiting"));
+    waiting[0].before(note);
     card.append(form);
   };
 
@@ -83,17 +85,22 @@
       const verdict = isRight || comments[chosen] ? [] : [element("strong", { textContent: "Not this one. " })];
       const comment = comments[chosen] ? [...comments[chosen].cloneNode(true).childNodes] : [];
       feedback.replaceChildren(...verdict, ...(comment.length || !isRight ? comment : [element("strong", { textContent: "Right." })]));
-      if (isRight) answer.open = true;
+      if (!isRight) return;
+      answer.open = quiz.dataset.right = true;
+      const counts = ["[data-right]", ""].map((which) => document.querySelectorAll(`.quiz${which}`).length);
+      feedback.append(element("strong", { textContent: ` ${counts.join(" of ")} answered on this page.` }));
     });
     answer.before(check);
     answer.before(feedback);
   };
 
-  // The meaning of a term of the glossary, on a card while its link has the pointer or the focus; Escape hides it.
+  // The meaning of a term of the glossary, on a card while its link has the pointer or the focus; Escape hides it. A
+  // finger shows it with the first tap, follows the link with the second, and hides the card with a tap elsewhere.
   const makeTerms = (links) => {
     const card = element("div", { id: "term-card", hidden: true });
     card.setAttribute("role", "tooltip");
-    const hide = () => { card.hidden = true; };
+    let tapped;
+    const hide = () => { card.hidden = true; tapped = undefined; };
     links.forEach((link) => {
       const meaning = link.title;
       link.removeAttribute("title"); // which would be a second card
@@ -106,110 +113,149 @@
         const fits = box.bottom + card.offsetHeight <= document.documentElement.clientHeight;
         card.style.top = `${window.scrollY + (fits ? box.bottom : box.top - card.offsetHeight)}px`;
       };
-      link.addEventListener("pointerenter", show);
+      link.addEventListener("pointerenter", (event) => event.pointerType === "touch" || show());
       link.addEventListener("focus", show);
       link.addEventListener("blur", hide);
-      link.addEventListener("pointerleave", (event) => event.relatedTarget === card || hide());
+      link.addEventListener("pointerleave", (event) => event.pointerType === "touch" || event.relatedTarget === card || hide());
+      link.addEventListener("click", (event) => {
+        if (event.pointerType !== "touch" || tapped === link) return;
+        event.preventDefault();
+        show();
+        tapped = link;
+      });
     });
-    card.addEventListener("pointerleave", hide);
+    card.addEventListener("pointerleave", (event) => event.pointerType === "touch" || hide());
+    document.addEventListener("pointerdown", ({ target }) => card.contains(target) || tapped?.contains(target) || hide());
     document.addEventListener("keydown", (event) => event.key === "Escape" && hide());
     if (links.length) document.body.append(card);
   };
 
-  // A picture that is shown smaller than it was drawn leads to itself.
+  // A picture that is shown smaller than it was drawn opens large, above the page; a tap, Escape or "back" closes it.
+  const enlarged = element("dialog", { className: "enlarged" });
+  enlarged.addEventListener("click", () => enlarged.close());
+  enlarged.addEventListener("close", () => history.state === "enlarged" && history.back());
+  window.addEventListener("popstate", () => enlarged.close());
   const makeLarge = (picture) => {
     if (picture.closest("a") || picture.clientWidth >= Number(picture.getAttribute("width"))) return;
     const link = element("a", { href: picture.src, title: "Enlarge the picture" });
+    link.addEventListener("click", (event) => {
+      if (event.ctrlKey || event.metaKey || event.shiftKey) return; // for another window
+      event.preventDefault();
+      enlarged.setAttribute("aria-label", picture.alt);
+      enlarged.replaceChildren(element("button", { type: "button", textContent: "Close" }), picture.cloneNode());
+      picture.closest("article").append(enlarged);
+      enlarged.showModal();
+      history.pushState("enlarged", "");
+    });
     picture.replaceWith(link);
     link.append(picture);
   };
 
-  // On a telephone a wide table of texts is a list, whose lines begin with the names of the columns.
+  // On a telephone a wide table of texts is a list, whose lines begin with the names of the columns; a dash has no line.
   const makeStack = (table) => {
     const heads = [...table.querySelectorAll("thead th")].map((head) => head.textContent);
-    if (heads.length < 3 || table.querySelector(".text-right") || table.closest("#the-course")) return;
+    const numbers = table.querySelectorAll("thead .text-right").length;
+    if (heads.length < 3 || 2 * numbers > heads.length || table.closest("#the-course")) return;
     table.classList.add("stacks");
-    table.querySelectorAll("tbody tr").forEach((row) => [...row.cells].forEach((cell, column) => { cell.dataset.head = heads[column]; }));
+    table.querySelectorAll("tbody tr").forEach((row) => [...row.cells].forEach((cell, column) => {
+      if (/[\p{L}\d]/u.test(cell.textContent)) cell.dataset.head = heads[column];
+    }));
   };
 
-  // The search. A page is found if each word of the query begins one of its words; pages in which they stand only inside
-  // of words come last. The line is the one that has the most of the words, in a section whose heading has them too.
+  // The search, while one types. A page is found if each word of the query begins one of its words. The line is the one
+  // that has the most of the words, in a section whose heading has them too.
   const STOP_WORDS = `a an and are as at be between by can could do does for from get has have how i if in into is it its me my
     of on one or our should so that the their there this to use was we what when where which who why will with you your`.split(/\s+/);
-  const makeSearch = (results) => {
-    const query = new URLSearchParams(window.location.search).get("q")?.trim() || "";
-    if (!query) return;
+  const ROOT = document.documentElement.dataset.content_root;
+  let loading;
+  const loadWords = () => (loading ||= new Promise((resolve) => {
+    window.courseWords = resolve;
+    document.head.append(element("script", { src: `${ROOT}_static/words.js` }));
+  }));
+
+  const search = (query, pages) => {
     const literal = (letter) => letter.replace(/[.*+?^${}()|[\]\\/]/, "\\$&");
     // "allreduce" finds "all-reduce", and "costs" finds "cost".
     const spelled = (word) => [...word.replaceAll("-", "").replace(/(?<=[^su])s$/, "")].map(literal).join("-?");
-    const asked = query.toLowerCase().split(/[^\p{L}\d.+_-]+/u).filter(Boolean);
+    const asked = query.toLowerCase().split(/[^\p{L}\d.+_-]+/u).filter((word) => /[\p{L}\d]/u.test(word));
     const telling = asked.filter((word) => !STOP_WORDS.includes(word));
-    const inside = (telling.length ? telling : asked).map(spelled).filter(Boolean);
-    const ways = [inside.map((word) => `(?<![\\p{L}\\d])${word}`), inside];
-    const phrase = new RegExp(`(?<![\\p{L}\\d])${inside.join("(?:[\\s-]|\\b(?:an?|of|the|to)\\b)*")}(?!\\p{L}{2})`, "iu");
-    const count = (text, words) => words.filter((word) => new RegExp(word, "iu").test(text)).length;
+    const sought = telling.length ? telling : asked;
+    const spellings = sought.map(spelled), begin = "(?<![\\p{L}\\d])";
+    const words = spellings.map((word) => new RegExp(begin + word, "iu"));
+    const any = new RegExp(`${begin}(${spellings.join("|")})`, "iu");
+    const phrase = new RegExp(`${begin}${spellings.join("(?:[\\s-]|\\b(?:an?|of|the|to)\\b)*")}`, "iu");
+    const count = (text) => words.filter((word) => word.test(text)).length;
 
-    const find = (words) => ([page, sections]) => {
+    const find = ([page, sections]) => {
       const [, title] = sections[0] || [], lines = [];
       for (const [anchor, heading, texts, code] of sections) {
         [heading, ...texts, ...code].forEach((text, index) => {
-          const hits = count(text, words), isText = index && index <= texts.length;
-          const worth = 4 * hits + 2 * count(heading, words) + (isText ? 3 : 0) + (text.length > 40) + 2 * phrase.test(text);
-          // Under a title stands what the page begins with.
-          if (hits) lines.push({ page, title, anchor, heading, text: text === title ? texts[0] || text : text, worth });
+          const hits = count(text), isText = index && index <= texts.length;
+          const worth = 4 * hits + 2 * count(heading) + (isText ? 3 : 0) + (text.length > 40 ? 5 : 0) + 2 * phrase.test(text);
+          // Under a heading stands what its section begins with.
+          if (hits) lines.push({ page, title, anchor, heading, said: text, text: index ? text : texts[0] || "", worth });
         });
       }
-      const together = lines.map((line) => line.text).join("\n");
-      if (!lines.length || count(together, words) < words.length) return [];
+      const together = lines.map((line) => line.said).join("\n");
+      if (!lines.length || count(together) < words.length) return [];
       const kind = ["notebooks/", "labs/", "docs/", "index"].findIndex((start) => page.startsWith(start));
       const has = (texts) => texts.some((text) => phrase.test(text));
-      const named = count(title, words), said = lines.filter((line) => phrase.test(line.text)).length;
+      const named = count(title), said = lines.filter((line) => phrase.test(line.said)).length;
       const score = 4 * named + 12 * (named === words.length) + 16 * has([title]) + 12 * has(lines.map((line) => line.heading))
-        + 4 * Math.min(said, 5) + 6 * lines.some((line) => count(line.text, words) === words.length)
+        + 4 * Math.min(said, 5) + 6 * lines.some((line) => count(line.said) === words.length)
         + Math.log2(lines.length) - (kind < 0 ? 18 : kind && 12);
       return [{ ...lines.reduce((best, line) => (line.worth > best.worth ? line : best)), score }];
     };
 
-    const marked = (text, words) => {
-      const found = new RegExp(`(${words.join("|")})`, "iu");
-      const start = Math.max(0, text.lastIndexOf(" ", text.search(found) - 60));
+    // About 200 letters, from the beginning of a sentence if that is near.
+    const marked = (text) => {
+      const at = Math.max(0, text.search(any));
+      const sentence = text.slice(0, at).search(/(?<=^|[.?!] )(?:(?![.?!] ).){0,110}$/);
+      const start = sentence < 0 ? text.lastIndexOf(" ", at - 60) + 1 : sentence;
       const end = (text.indexOf(" ", start + 200) + 1 || text.length + 1) - 1;
-      const parts = `${start ? "…" : ""}${text.slice(start, end)}${end < text.length ? " …" : ""}`.split(found);
+      const parts = `${sentence < 0 ? "… " : ""}${text.slice(start, end)}${end < text.length ? " …" : ""}`.split(any);
       return parts.map((part, index) => (index % 2 ? element("mark", { textContent: part }) : part));
     };
-    const shown = (words) => ({ page, title, anchor, heading, text }) => {
-      const item = element("li", {}, element("a", { href: `${page}.html`, textContent: title }));
-      const section = element("a", { href: `${page}.html#${anchor}`, textContent: heading });
-      const line = text === heading ? [] : marked(text, words);
-      item.append(element("p", {}, ...(heading === title ? [] : [section, line.length ? ": " : ""]), ...line));
+    const shown = ({ page, title, anchor, heading, text }) => {
+      const item = element("li", {}, element("a", { href: `${ROOT}${page}.html`, textContent: title }));
+      const section = element("a", { href: `${ROOT}${page}.html#${anchor}`, textContent: heading });
+      item.append(element("p", {}, ...(heading === title ? [] : [section, text && ": "]), ...marked(text)));
       return item;
     };
 
-    window.courseWords = (pages) => {
-      const glossary = pages.find(([page]) => page === "docs/glossary")?.[1].flatMap(([, , texts]) => texts) || [];
-      const sought = (telling.length ? telling : asked).join(" ");
-      const names = [sought, sought.replace(/s$/, "")].map((name) => `${name} (`);
-      const entry = glossary.find((text) => names.some((name) => text.toLowerCase().startsWith(name)));
-      const [, term, chapter, meaning] = entry?.match(/^(.*?) \((\d\db?)\): (.*)/) || [];
-      if (term) {
-        const anchor = term.toLowerCase().replace(/['’]/g, "").replace(/[^a-z0-9]+/g, "-");
-        const link = element("a", { href: `docs/glossary.html#term-${anchor}`, textContent: term });
-        results.append(element("p", { className: "meaning" }, link, `: ${meaning}`));
-      }
-      // The chapter that explains a term is worth more.
-      const worth = ({ page, score }) => score + (page.startsWith(`notebooks/${chapter}_`) ? 15 : 0);
-      const found = ways.map((words) => pages.flatMap(find(words)).sort((one, other) => worth(other) - worth(one)));
-      found[1] = found[1].filter(({ page }) => !found[0].some((other) => other.page === page));
-      const items = found.flatMap((each, way) => each.map(shown(ways[way])));
-      const number = items.length, most = 12;
-      const said = element("p", { textContent: number ? `${number} ${number > 1 ? "pages" : "page"}` : "Nothing found; try fewer words." });
-      said.setAttribute("role", "status");
-      results.append(said, element("ul", {}, ...items.splice(0, most)));
-      const summary = element("summary", { textContent: `${items.length} more` });
-      if (items.length) results.append(element("details", {}, summary, element("ul", {}, ...items)));
+    const glossary = pages.find(([page]) => page === "docs/glossary")?.[1].flatMap(([, , texts]) => texts) || [];
+    const names = [sought.join(" "), sought.join(" ").replace(/s$/, "")].map((name) => `${name} (`);
+    const entry = glossary.find((text) => names.some((name) => text.toLowerCase().startsWith(name)));
+    const [, term, chapter, meaning] = entry?.match(/^(.*?) \((\d\db?)\): (.*)/) || [];
+    // The chapter that explains a term is worth more.
+    const worth = ({ page, score }) => score + (page.startsWith(`notebooks/${chapter}_`) ? 15 : 0);
+    const items = pages.flatMap(find).sort((one, other) => worth(other) - worth(one)).map(shown);
+    const number = items.length, most = 12, parts = [];
+    if (term) {
+      const anchor = term.toLowerCase().replace(/['’]/g, "").replace(/[^a-z0-9]+/g, "-");
+      const link = element("a", { href: `${ROOT}docs/glossary.html#term-${anchor}`, textContent: term });
+      parts.push(element("p", { className: "meaning" }, link, `: ${meaning}`));
+    }
+    parts.push(element("ul", {}, ...items.splice(0, most)));
+    const summary = element("summary", { textContent: `${items.length} more` });
+    if (items.length) parts.push(element("details", {}, summary, element("ul", {}, ...items)));
+    return [number ? `${number} ${number > 1 ? "pages" : "page"}` : "Nothing found; try fewer words.", parts];
+  };
+
+  const makeSearch = (form) => {
+    const field = form.querySelector("input"), results = element("div"), status = element("p");
+    status.setAttribute("role", "status");
+    form.after(element("div", { className: "search-results" }, status, results));
+    const answer = async () => {
+      const pages = await loadWords(), query = field.value.trim();
+      const [said, parts] = query ? search(query, pages) : ["", []];
+      status.textContent = said;
+      results.replaceChildren(...parts);
     };
-    document.querySelectorAll(".bd-search input").forEach((field) => { field.value = query; });
-    document.head.append(element("script", { src: "_static/words.js" }));
+    field.addEventListener("input", answer);
+    if (form.closest("dialog")) return;
+    field.value = new URLSearchParams(window.location.search).get("q") || "";
+    answer();
   };
 
   // What a program has printed folds, each line under its own indentation; of a table only what is too long for any
@@ -249,7 +295,7 @@
     document.querySelectorAll(".predict").forEach(makePrediction);
     document.querySelectorAll(".quiz").forEach(makeQuiz);
     makeTerms(document.querySelectorAll(".bd-article a[href*='#term-'][title]"));
-    document.querySelectorAll("#search-results").forEach(makeSearch);
+    document.querySelectorAll("form.bd-search").forEach(makeSearch);
     // The words on them are their name.
     document
       .querySelectorAll(".search-button-field, .cell summary")

@@ -12,16 +12,16 @@ document.addEventListener("DOMContentLoaded", () => {
   });
   if (location.hash) location.replace(location.hash); // the row has its name only now
   const field = Object.assign(document.createElement("input"), { type: "search", autocomplete: "off" });
-  const label = document.createElement("label"), said = document.createElement("p");
-  label.append("Words of the message ", field);
+  const line = Object.assign(document.createElement("p"), { className: "filter" });
+  const label = document.createElement("label"), said = document.createElement("span");
   said.setAttribute("role", "status");
-  tables[0].closest("section").before(label, said);
-  const show = (part, isShown) => { part.style.display = isShown ? "" : "none"; };
+  label.append("Words of the message ", field);
+  line.append(label, " ", said);
+  tables[0].closest("section").before(line);
   field.addEventListener("input", () => {
     const words = field.value.toLowerCase().split(/\s+/).filter(Boolean);
-    const found = rows.filter((row) => words.every((word) => row.textContent.toLowerCase().includes(word)));
-    rows.forEach((row) => show(row, found.includes(row)));
-    tables.forEach((table) => show(table.closest("section"), found.some((row) => table.contains(row))));
-    said.textContent = words.length ? `${found.length} ${found.length === 1 ? "row" : "rows"}` : "";
+    rows.forEach((row) => { row.hidden = !words.every((word) => row.textContent.toLowerCase().includes(word)); });
+    const left = rows.filter((row) => !row.hidden).length;
+    said.textContent = words.length ? `${left} ${left === 1 ? "row" : "rows"}` : "";
   });
 });
