@@ -2,9 +2,10 @@
 
 import json
 import os
+import shlex
 import subprocess
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
@@ -12,7 +13,7 @@ from pathlib import Path
 import psutil
 
 from distlab.cluster import configuration, namespaces, network
-from distlab.cluster.configuration import LOGS, SSH
+from distlab.cluster.configuration import LOGS
 from distlab.cluster.namespaces import MUNGE_SOCKET, STATE, ClusterError, checked
 from distlab.cluster.network import Link
 from distlab.runtime import processes
@@ -74,17 +75,15 @@ class Cluster:
 
         What is left out is not limited: `link(node)` takes all limits away.
         """
-        bits = network.amount("rate", rate) if rate is not None else None
-        delay = network.amount("latency", latency) if latency is not None else None
-        self._replace(node, network.limit(self._enter(), node, self._link(node), bits, delay))
+        self._change(node, network.limit, rate, latency)
 
     def cut(self, node: str) -> None:
         """Unplug a node's cable."""
-        self._replace(node, network.connect(self._enter(), node, self._link(node), is_up=False))
+        self._change(node, network.connect, False)
 
     def restore(self, node: str) -> None:
         """Plug it in again; the limits of the link stay."""
-        self._replace(node, network.connect(self._enter(), node, self._link(node), is_up=True))
+        self._change(node, network.connect, True)
 
     def down(self) -> None:
         """End the cluster with every job; nothing of it stays."""
@@ -99,31 +98,14 @@ class Cluster:
     def start(self, nodes: Sequence[str]) -> None:
         """Everything, until every node is idle; `up` calls it for a holder that has just started."""
         try:
-            configuration.write(self._root, self._enter(), nodes)
-            network.make_switch(self._enter())
-            links = {node: Link(namespaces.start_node(self._enter(), node)) for node in nodes}
-            for node, link in links.items():
-                network.lay_cable(self._enter(), node, link)
-            self._write(links)
-            self._start_daemons(links)
+            configuration.write(self._root, nodes)
+            script = ["env", f"--chdir={STATE}", "sh", "-ex", str(Path(__file__).with_name("start.sh"))]
+            words = [namespaces.FIRST_PROCESS, shlex.join(namespaces.as_user()), *nodes]
+            pids = checked([*self._enter(), *script, *words]).split()
+            self._write({node: Link(int(pid)) for node, pid in zip(nodes, pids, strict=True)})
             self._wait_until_idle()
         except (ClusterError, OSError, subprocess.TimeoutExpired) as error:
             raise ClusterError(f"The cluster did not start: {error}\n{self._last_lines()}".strip()) from error
-
-    def _start_daemons(self, links: dict[str, Link]) -> None:
-        """Each goes to the background by itself."""
-        munge_files = {"key-file": "munge.key", "pid-file": "munged.pid", "seed-file": "munge.seed"}
-        munge_options = [f"--{option}={STATE}/{file}" for option, file in munge_files.items()]
-        munge_options += [f"--socket={MUNGE_SOCKET}", f"--log-file={LOGS}/munged.log", "--force"]
-        login = [*self._enter(), *namespaces.as_user()]
-        checked([*login, "munged", *munge_options])
-        checked([*login, "slurmctld"])
-        sshd = namespaces.program("sshd") or "sshd"  # it starts itself again, and needs its full path for that
-        for node, link in links.items():
-            enter = [*self._enter(), *namespaces.entering_node(link.node_pid, "mount", "uts", "net", "pid")]
-            checked([*enter, "mkdir", "/run/sshd"])
-            checked([*enter, *namespaces.as_user(), "slurmd"])
-            checked([*enter, *namespaces.as_user(), sshd, "-f", f"{SSH}/sshd_config", "-E", f"{LOGS}/sshd.{node}.log"])
 
     def _wait_until_idle(self) -> None:
         deadline = time.monotonic() + SECONDS_TO_START
@@ -147,11 +129,9 @@ class Cluster:
             raise ClusterError(not_running(self.name))
         return namespaces.entering(self._holder.pid)
 
-    def _link(self, node: str) -> Link:
-        return look_up(self.links(), node, "node")
-
-    def _replace(self, node: str, link: Link) -> None:
-        self._write(self.links() | {node: link})
+    def _change(self, node: str, change: Callable[..., Link], *arguments: object) -> None:
+        links = self.links()
+        self._write(links | {node: change(self._enter(), node, look_up(links, node, "node"), *arguments)})
 
     def _write(self, links: dict[str, Link]) -> None:
         self._links.write_text(json.dumps({node: asdict(link) for node, link in links.items()}))

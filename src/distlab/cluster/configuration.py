@@ -79,11 +79,8 @@ MaxStartups 100
 """
 
 
-def write(root: Path, enter: Sequence[str], nodes: Sequence[str]) -> None:
-    """Write all files, and put some in the place of the machine's.
-
-    `root` is the cluster's / as this process sees it, and `enter` enters the login node.
-    """
+def write(root: Path, nodes: Sequence[str]) -> None:
+    """Write all files; `root` is the cluster's / as this process sees it."""
     files = {
         "slurm.conf": slurm(nodes, pwd.getpwuid(os.geteuid()).pw_name),
         "gres.conf": f"Name=gpu File={STATE}/gpu[0-{GPUS_PER_NODE - 1}]\n",
@@ -92,33 +89,20 @@ def write(root: Path, enter: Sequence[str], nodes: Sequence[str]) -> None:
         "ssh/ssh_config": _SSH_CLIENT,
         "ssh/sshd_config": _ssh_server(os.environ.get("PATH", os.defpath)),
     }
+    # Slurm wants devices, and hands out their numbers; no user may make one, so that others are mounted there.
+    files |= {f"gpu{number}": "" for number in range(GPUS_PER_NODE)}
     state = root / STATE[1:]
     for folder in ("log", "state", "ssh", *(f"{kind}.{node}" for kind in ("spool", "tmp") for node in nodes)):
         (state / folder).mkdir()
     for name, text in files.items():
         (state / name).write_text(text)
-    for number in range(GPUS_PER_NODE):  # Slurm wants devices, and hands out their numbers; no user may make one
-        (state / f"gpu{number}").touch()
-        _replace(enter, os.devnull, f"{STATE}/gpu{number}")
     (state / "munge.key").touch(mode=0o600)
     (state / "munge.key").write_bytes(os.urandom(128))
-    for key in ("host_key", "user_key"):
-        checked([*enter, "ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", key, "-f", f"{SSH}/{key}"])
-    public_key = (state / "ssh/host_key.pub").read_text().strip()  # the same for all nodes
-    known = "".join(f"{node},{address(node)} {public_key}\n" for node in nodes)
-    (state / "ssh/known_hosts").write_text(known)
-    _replace(enter, f"{STATE}/hosts", "/etc/hosts")
-    _replace(enter, f"{SSH}/ssh_config", "/etc/ssh/ssh_config")
     if os.access("/etc/shadow", os.R_OK):  # sshd of an ordinary user does not read it either
-        shadow = state / "shadow"
-        shadow.touch(mode=0o600)
+        (state / "shadow").touch(mode=0o600)
         # sshd refuses an account that is locked, as root's is on many systems.
-        shadow.write_text(re.sub("^root:!", "root:*", Path("/etc/shadow").read_text(), flags=re.MULTILINE))
-        _replace(enter, f"{STATE}/shadow", "/etc/shadow")
-
-
-def _replace(enter: Sequence[str], file: str, place: str) -> None:
-    checked([*enter, "mount", "--bind", file, place])
+        text = re.sub("^root:!", "root:*", Path("/etc/shadow").read_text(), flags=re.MULTILINE)
+        (state / "shadow").write_text(text)
 
 
 def slurm(nodes: Sequence[str], user: str) -> str:

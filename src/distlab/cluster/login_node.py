@@ -5,7 +5,6 @@ calls gave when it was recorded, so that every cell runs on every machine.
 """
 
 import atexit
-import os
 import re
 import shlex
 import sys
@@ -51,7 +50,6 @@ class LoginNode:
             without = f"The cluster has {len(cluster.nodes())} nodes, and this chapter needs {FEWEST_NODES}."
         self._cluster = None if without else cluster
         self._kept: dict[str, list[Any]] = {}
-        self._looked_up: dict[str, int] = {}
         self._jobs: list[int] = []
         if self._cluster:
             self._slurm = self._said("srun --version").split()[-1]
@@ -164,15 +162,11 @@ class LoginNode:
         values = self._recorded.result.get(key)
         if not values:
             raise BadRecord(f"The record does not have {key!r}. {HOW_TO_MEASURE}")
-        index = self._looked_up.get(key, 0)
-        self._looked_up[key] = index + 1
-        return values[min(index, len(values) - 1)]  # a cell that is run again gets the same again
+        return values.pop(0) if len(values) > 1 else values[0]  # a cell that is run again gets the last one again
 
     def _said(self, command: str) -> str:
         assert self._cluster
-        # The interpreter of this notebook first.
-        path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', os.defpath)}:/usr/sbin:/sbin"
-        variables = [f"--chdir={self._folder}", f"PATH={path}", "TF_CPP_MIN_LOG_LEVEL=3"]
+        variables = [f"--chdir={self._folder}", "TF_CPP_MIN_LOG_LEVEL=3"]
         finished = self._cluster.run(["env", *variables, "bash", "-c", command], SECONDS_FOR_A_COMMAND)
         if finished.status is None:
             raise ClusterError(f"'{command}' did not end within {SECONDS_FOR_A_COMMAND:g} s: {finished.output}")

@@ -10,6 +10,7 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
+from pathlib import Path
 
 import psutil
 
@@ -21,6 +22,7 @@ STATE = "/etc/slurm"
 MUNGE_SOCKET = f"{STATE}/munge.sock"
 LOGIN = "login"
 SECONDS_FOR_A_COMMAND = 120.0
+_LAST_LINES = 3
 
 _PACKAGES = {
     "slurm-wlm": ("slurmctld", "slurmd", "srun", "sinfo"),
@@ -32,18 +34,7 @@ _PACKAGES = {
 }
 # Debian keeps daemons where an ordinary user's PATH does not look.
 _ADMINISTRATORS_FOLDERS = ("/usr/local/sbin", "/usr/sbin", "/sbin")
-_HOLDER = "distlab-cluster"
-# It tells its id as its parents see it, before it mounts a /proc of its own; then it takes care of every process that
-# loses its parent. A signal from inside ends no first process of a namespace, but a shell takes SIGINT. If nobody is
-# left to hear the id, it ends.
-_FIRST_PROCESS = """\
-read -r pid rest </proc/self/stat
-mount -t proc proc /proc && mount -t tmpfs tmpfs /dev/shm && mount -t tmpfs -o mode=755 tmpfs "$1" || exit 1
-hostname "$2" && echo "$pid" || exit 1
-exec >/dev/null 2>&1
-trap '' INT
-while :; do sleep infinity & wait $!; done
-"""
+FIRST_PROCESS = str(Path(__file__).with_name("first_process.sh"))
 
 
 class ClusterError(PlainError):
@@ -84,51 +75,40 @@ def program(name: str) -> str | None:
 
 
 def checked(command: Sequence[str]) -> str:
-    """What a command prints; ClusterError has it when the command fails."""
+    """What a command prints; ClusterError has its last lines when the command fails."""
     variables = os.environ | {"PATH": search_path(), "SLURM_CONF": f"{STATE}/slurm.conf"}
     finished = subprocess.run(
         command, capture_output=True, text=True, env=variables, timeout=SECONDS_FOR_A_COMMAND, check=False
     )
     if finished.returncode:
-        raise ClusterError(f"'{' '.join(command)}' failed: {(finished.stderr or finished.stdout).strip()}")
+        said = (finished.stderr or finished.stdout).strip().splitlines()[-_LAST_LINES:]
+        raise ClusterError("\n".join([f"'{' '.join(command)}' failed:", *said]))
     return finished.stdout
 
 
 def start_holder(name: str) -> psutil.Process:
     """Start the first process of a cluster, which is the login node's, too."""
-    # The end marks the process for `find_holder`. The cache folder makes the cluster this user's.
-    words = [*_unshare(), "sh", "-c", _FIRST_PROCESS, _HOLDER, STATE, LOGIN, _key(name)]
-    return psutil.Process(_started(words))
-
-
-def start_node(enter: Sequence[str], node: str) -> int:
-    """Start the first process of a node; its id on the login node, whose namespaces `enter` enters."""
-    words = ["unshare", "--mount", "--uts", "--net", "--pid", "--fork"]
-    return _started([*enter, *words, "sh", "-c", _FIRST_PROCESS, node, "/run", node])
-
-
-def _started(command: Sequence[str]) -> int:
     # setsid goes on in the background: a Ctrl-C here does not reach the process.
-    words = ["setsid", "--fork", *command]
+    words = ["setsid", "--fork", *_unshare(), "sh", FIRST_PROCESS, STATE, LOGIN, _key(name)]
     with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
         assert process.stdout
         said = process.stdout.readline()
         if not said.strip().isdigit():
             raise ClusterError(f"The first process of a node did not start: {said}{process.stdout.read()}".rstrip())
-    return int(said)
+    return psutil.Process(int(said))
 
 
 def find_holder(name: str) -> psutil.Process | None:
     """The process that holds the cluster of that name."""
     for process in psutil.process_iter():
         with suppress(psutil.Error):
-            command = process.cmdline()
-            if command[:1] == ["sh"] and command[3:4] == [_HOLDER] and command[-1] == _key(name):
+            if process.cmdline()[2:] == [STATE, LOGIN, _key(name)]:
                 return process
     return None
 
 
 def _key(name: str) -> str:
+    """The last word of the holder's command line, which only marks it; the cache folder makes it this user's."""
     return str(cache_folder() / f"cluster-{name}")
 
 

@@ -50,43 +50,16 @@ def amount(kind: str, text: str) -> float:
     return float(match[1]) * units[match[2]]
 
 
-def make_switch(enter: Sequence[str]) -> None:
-    """The bridge that all cables end at, and the login node's own cable; `enter` enters the login node."""
-    script = f"""set -e
-        # Otherwise any end of a cable here would answer for the login node's address, and frames would pass the relay.
-        echo 1 >/proc/sys/net/ipv4/conf/all/arp_ignore
-        ip link set lo up
-        ip link add {_BRIDGE} type bridge
-        ip link set {_BRIDGE} up
-        ip link add {_port(LOGIN)} type veth peer name eth0
-        ip link set {_port(LOGIN)} master {_BRIDGE} up
-        ip address add {address(LOGIN)}/24 dev eth0
-        ip link set eth0 up"""
-    checked([*enter, "sh", "-c", script])
-
-
-def lay_cable(enter: Sequence[str], node: str, link: Link) -> None:
-    """Between the switch and a node."""
-    other_end = ["type", "veth", "peer", "name", "eth0", "netns", str(link.node_pid)]
-    checked([*enter, "ip", "link", "add", _port(node), *other_end])
-    checked([*enter, "ip", "link", "set", _port(node), "master", _BRIDGE, "up"])
-    script = f"""set -e
-        ip link set lo up
-        ip address add {address(node)}/24 dev eth0
-        ip link set eth0 up
-        # Ports below 1024, in this network alone: sshd of an ordinary user's cluster listens on port 22.
-        echo 0 >/proc/sys/net/ipv4/ip_unprivileged_port_start"""
-    checked([*enter, *entering_node(link.node_pid, "net"), "sh", "-c", script])
-
-
 def connect(enter: Sequence[str], node: str, link: Link, is_up: bool) -> Link:
     """Plug a cable in, or out."""
     checked([*enter, "ip", "link", "set", _port(node), "up" if is_up else "down"])
     return replace(link, is_up=is_up)
 
 
-def limit(enter: Sequence[str], node: str, link: Link, rate: float | None, latency: float | None) -> Link:
-    """Replace the limits that a link has, in each direction; `rate` in bits per second, `latency` in seconds."""
+def limit(enter: Sequence[str], node: str, link: Link, rate: str | None, latency: str | None) -> Link:
+    """Replace the limits that a link has, in each direction, by those that are written as tc writes them."""
+    bits = amount("rate", rate) if rate else None
+    seconds = amount("latency", latency) if latency else None
     if link.relay_pid:
         checked([*enter, "sh", "-c", f"kill {link.relay_pid}"])
         checked([*enter, "ip", "link", "delete", f"{_port(node)}-a"])
@@ -96,13 +69,13 @@ def limit(enter: Sequence[str], node: str, link: Link, rate: float | None, laten
     for interface, where in ends.items():
         with suppress(ClusterError):  # there is nothing to delete
             checked([*where, "tc", "qdisc", "delete", "dev", interface, "root"])
-    relay_pid = _start_relay(enter, node, latency) if latency else None
-    if rate:
-        burst = max(_LEAST_BURST_BYTES, rate / 8 * _BURST_SECONDS)
-        bucket = ["tbf", "rate", f"{rate:.0f}bit", "burst", f"{burst:.0f}", "latency", _QUEUE]
+    relay_pid = _start_relay(enter, node, seconds) if seconds else None
+    if bits:
+        burst = max(_LEAST_BURST_BYTES, bits / 8 * _BURST_SECONDS)
+        bucket = ["tbf", "rate", f"{bits:.0f}bit", "burst", f"{burst:.0f}", "latency", _QUEUE]
         for interface, where in ends.items():
             checked([*where, "tc", "qdisc", "add", "dev", interface, "root", *bucket])
-    return replace(link, rate=rate, latency=latency, relay_pid=relay_pid)
+    return replace(link, rate=bits, latency=seconds, relay_pid=relay_pid)
 
 
 def _start_relay(enter: Sequence[str], node: str, latency: float) -> int:

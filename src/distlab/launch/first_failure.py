@@ -7,7 +7,7 @@ equal causes.
 
 import re
 import signal
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from enum import IntEnum
 
 from distlab.launch.reports import Ended
@@ -37,7 +37,9 @@ class Cause(IntEnum):
 
     OWN = 0
     LOST_PEER = 1
-    ENDED_BY_JOB = 2
+    LOST_RANK = 2
+    """What has started the ranks fails because one of them did."""
+    ENDED_BY_JOB = 3
 
 
 def notes_left_worker(line: str) -> bool:
@@ -45,36 +47,28 @@ def notes_left_worker(line: str) -> bool:
     return _LEFT_WORKER.match(line) is not None
 
 
-def cause(end: Ended, lines: Sequence[str], has_starter: bool) -> Cause:
-    """Why a process ended that did not end well; `lines` are those that it printed.
-
-    has_starter: a command such as mpirun has started it, which ends its ranks by SIGTERM.
-    """
-    said = lines[-_LINES_WITH_CAUSE:]
-    if _TRACEBACK in said:
-        said = [line for line in said[said.index(_TRACEBACK) :] if not _NOTE_OF_CPP.match(line)]
-    elif has_starter and end.status in (-signal.SIGTERM, 128 + signal.SIGTERM):
-        return Cause.ENDED_BY_JOB
-    return Cause.LOST_PEER if any(map(_LOST_PEER.search, said)) else Cause.OWN
-
-
 def in_order(
-    ends: Iterable[Ended], lines: Mapping[str, Sequence[str]], starter: str | None = None
+    ends: Iterable[Ended], lines: Mapping[str, Iterable[str]], starter: str | None = None
 ) -> list[tuple[Cause, Ended]]:
-    """The ends of processes that failed, the one that is the reason for the others first.
+    """The ends of processes that failed, each with its cause, the one that is the reason for the others first.
 
-    lines: what each process printed.  starter: the command that started the ranks, which fails because one of them did;
-    it is the first only when it has ended all ranks that failed.
+    lines: what each process printed.  starter: the command that started the ranks, such as mpirun.
     """
-    aborted = _ABORTED.search("\n".join(lines.get(starter or "", ())[-_LINES_WITH_CAUSE:]))
+    said = {name: [*printed][-_LINES_WITH_CAUSE:] for name, printed in lines.items()}
+    aborted = _ABORTED.search("\n".join(said.get(starter or "", ())))
     found = []
     for end in ends:
         if aborted and end.name == f"rank {aborted[1]}":
             end = end._replace(status=int(aborted[2]))
-        found.append((cause(end, lines.get(end.name, ()), starter is not None), end))
+        found.append((_cause(end, said.get(end.name, []), starter), end))
+    return sorted(found, key=lambda item: (item[0], item[1].moment))
 
-    def place(item: tuple[Cause, Ended]) -> tuple[bool, bool, Cause, float]:
-        why, end = item
-        return why is Cause.ENDED_BY_JOB, end.name == starter, why, end.moment
 
-    return sorted(found, key=place)
+def _cause(end: Ended, said: list[str], starter: str | None) -> Cause:
+    if end.name == starter:
+        return Cause.LOST_RANK
+    if _TRACEBACK in said:
+        said = [line for line in said[said.index(_TRACEBACK) :] if not _NOTE_OF_CPP.match(line)]
+    elif starter and end.status in (-signal.SIGTERM, 128 + signal.SIGTERM):  # by which it ends its ranks
+        return Cause.ENDED_BY_JOB
+    return Cause.LOST_PEER if any(map(_LOST_PEER.search, said)) else Cause.OWN

@@ -6,10 +6,11 @@ ends with this process. Linux only.
 
     python -P -m distlab.launch.fork_server LISTENER MODULE...
 
-is the server. Each forked process runs its program as `python program.py` does: with the environment, working folder
-and streams of the `rank_process` that asks for it, which gets its exit status. A program is declined, and then runs in
-an interpreter of its own, when a variable differs that Python or a library reads as it starts, or when it may use
-other processors. The first connection is the owner's: when it closes, the server ends, and its programs with it.
+is the server. For each request it forks a process, and that a second one, for which it waits. This runs its program as
+`python program.py` does: with the environment, working folder and streams of the `rank_process` that asks for it, which
+gets its exit status. A program is declined, and then runs in an interpreter of its own, when a variable differs that
+Python or a library reads as it starts, or when it may use other processors. When the server's standard input is closed,
+it ends, and its programs with it.
 
 The forkserver of `multiprocessing` preloads modules too, but its processes belong to the one process that
 has started it, by a pickled function: ranks are started by mpirun and horovodrun, which do not know it, and their
@@ -17,6 +18,7 @@ streams, environment and signals would have to be handed over by the code below 
 """
 
 import atexit
+import builtins
 import ctypes
 import gc
 import importlib
@@ -31,7 +33,6 @@ import socket
 import subprocess
 import sys
 import tempfile
-import threading
 import types
 import warnings
 from collections.abc import Iterable, Mapping
@@ -85,13 +86,11 @@ class PreparedInterpreter:
                 [sys.executable, "-P", "-m", "distlab.launch.fork_server", str(number), "tensorflow", keras, *modules],
                 processes.new_mark(),
                 env=dict(environment),
-                stdin=subprocess.DEVNULL,
+                stdin=subprocess.PIPE,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
                 pass_fds=[number],
             )
-        self._owner = socket.socket(socket.AF_UNIX)
-        self._owner.connect(self.path)
 
     def fits(self, environment: Mapping[str, str]) -> bool:
         """Whether it can run a program with these variables."""
@@ -100,9 +99,8 @@ class PreparedInterpreter:
 
     def close(self) -> None:
         """End it, and whatever it still runs."""
-        self._owner.close()
         try:
-            self.process.wait(_SECONDS_TO_END)
+            self.process.communicate(timeout=_SECONDS_TO_END)
         except subprocess.TimeoutExpired:
             self.process.kill()
             self.process.wait()
@@ -110,7 +108,6 @@ class PreparedInterpreter:
 
 
 _current: list[PreparedInterpreter] = []
-_lock = threading.Lock()
 
 
 def server_for(program: Path, environment: Mapping[str, str], processes_of_job: int) -> str | None:
@@ -124,14 +121,12 @@ def server_for(program: Path, environment: Mapping[str, str], processes_of_job: 
     changes = {name: value for name, value in sets.items() if environment.get(name) != value}
     if sys.platform != "linux" or not _IMPORTS_TENSORFLOW.search(source) or early_variables(changes):
         return None
-    with _lock:
-        if not (_current and _current[0].fits(environment)):
-            if processes_of_job < 2:
-                return None
-            while _current:
-                _current.pop().close()
-            _current.append(PreparedInterpreter(environment))
-        return _current[0].path
+    if not (_current and _current[0].fits(environment)):
+        if processes_of_job < 2:
+            return None
+        _end_current()
+        _current.append(PreparedInterpreter(environment))
+    return _current[0].path
 
 
 @atexit.register
@@ -140,97 +135,65 @@ def _end_current() -> None:
         _current.pop().close()
 
 
-class _Server:
-    """The loop that forks and reports; in a forked process `serve` returns the request that it is to carry out."""
-
-    def __init__(self, listener: socket.socket, modules: Iterable[str]) -> None:
-        rank_process.adopt()
-        self._listener = listener
-        self._owner, _ = listener.accept()
-        variables, loaded = set(os.environ), set(sys.modules)
-        for module in modules:
-            with suppress(Exception):  # a program that needs it will say why it cannot be imported
-                importlib.import_module(module)
-        self.imported = set(sys.modules) - loaded
-        # A request may have these already: horovodrun, forked itself, hands them to its ranks.
-        self.set_by_imports = {name: value for name, value in os.environ.items() if name not in variables}
-        self._early, self._processors = early_variables(os.environ), sorted(os.sched_getaffinity(0))
-        # By process id: the connection of the process that a forked one stands for, and what tells of its end.
-        self._running: dict[int, tuple[socket.socket, int]] = {}
-        gc.collect()
-        gc.freeze()  # the collector of a forked process leaves these objects, and so their memory pages, alone
-
-    def serve(self) -> Request:
-        """Fork a process for each request until the owner is gone, which ends this process."""
-        while True:
-            poll = select.poll()
-            for file in (self._owner, self._listener):
-                poll.register(file, select.POLLIN)
-            for connection, ends in self._running.values():
-                poll.register(connection, select.POLLRDHUP)
-                poll.register(ends, select.POLLIN)
-            ready = {number for number, _ in poll.poll()}
-            if self._owner.fileno() in ready:  # it may have been killed before it could remove the socket's folder
-                shutil.rmtree(Path(self._listener.getsockname()).parent, ignore_errors=True)
-                sys.exit()
-            for pid, (connection, ends) in [*self._running.items()]:
-                if ends in ready or connection.fileno() in ready:
-                    self._end(pid, connection, ends)
-            if self._listener.fileno() in ready and (request := self._accept()):
-                return request
-
-    def _accept(self) -> Request | None:
-        """Take one request; returns it in the forked process, None in the server."""
-        connection, _ = self._listener.accept()
-        _, streams, _, _ = socket.recv_fds(connection, 1, 3)
-        with connection.makefile("rb") as lines:
-            request = {**json.loads(lines.readline() or "{}"), "streams": streams}
-        # Where what was read already differs, variables or processors, the program runs without the server.
-        if self._fits(request):
-            if (pid := os.fork()) == 0:
-                self._leave()
-                if not connection.recv(1):  # whoever asked for it is gone
-                    os._exit(1)
-                connection.close()
-                return request
-            self._running[pid] = connection, os.pidfd_open(pid)
-            connection.sendall(json.dumps({"pid": pid}).encode() + b"\n")
-        else:
-            connection.close()
-        for number in streams:
-            os.close(number)
-        return None
-
-    def _fits(self, request: Request) -> bool:
-        variables = {**self.set_by_imports, **request.get("environment", {})}
-        return early_variables(variables) == self._early and request["processors"] == self._processors
-
-    def _end(self, pid: int, connection: socket.socket, ends: int) -> None:
-        """A program has ended: tell its exit status. Or who asked for it has: end the program."""
-        with suppress(ProcessLookupError):
-            os.kill(pid, signal.SIGKILL)  # no matter to one that has ended
-        _, status = os.waitpid(pid, 0)
-        with suppress(OSError):
-            connection.sendall(json.dumps({"status": os.waitstatus_to_exitcode(status)}).encode() + b"\n")
+def _serve(listener: socket.socket, set_by_imports: Mapping[str, str]) -> Request:
+    """Fork a process for each request until the owner is gone; returns in the process that is to run the program."""
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody asks how those that wait for programs end
+    while True:
+        ready, _, _ = select.select([sys.stdin, listener], [], [])
+        if sys.stdin in ready:  # the owner may have been killed before it could remove the socket's folder
+            shutil.rmtree(Path(listener.getsockname()).parent, ignore_errors=True)
+            sys.exit()
+        connection, _ = listener.accept()
+        if os.fork() == 0:
+            listener.close()
+            return _carry_out(connection, set_by_imports)
         connection.close()
-        os.close(ends)
-        del self._running[pid]
-        if not self._running:
-            rank_process.kill_children()  # what the programs of the job have left
-
-    def _leave(self) -> None:
-        """In a forked process: let go of what is the server's."""
-        self._listener.close()
-        self._owner.close()
-        for connection, ends in self._running.values():
-            connection.close()
-            os.close(ends)
 
 
-def become(request: Request, set_by_imports: Mapping[str, str]) -> None:
-    """Turn this forked process into one that the request describes, all but running the program."""
+def _carry_out(connection: socket.socket, set_by_imports: Mapping[str, str]) -> Request:
+    """Fork the program of one request, tell its process id and its exit status, and end this process.
+
+    In the forked one it returns the request as soon as the program may begin.
+    """
+    _end_with_parent()
+    rank_process.adopt()
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    _, streams, _, _ = socket.recv_fds(connection, 1, 3)
+    with connection.makefile("rb") as lines:
+        request = {**json.loads(lines.readline()), "streams": streams}
+    # A request may have these already: horovodrun, forked itself, hands them to its ranks.
+    variables = {**set_by_imports, **request["environment"]}
+    read_already = early_variables(os.environ), sorted(os.sched_getaffinity(0))
+    if (early_variables(variables), request["processors"]) != read_already:
+        os._exit(0)  # the program runs without the server
+    if (pid := os.fork()) == 0:
+        _end_with_parent()
+        if not connection.recv(1):  # whoever asked for it is gone
+            os._exit(1)
+        connection.close()
+        return {**request, "environment": variables}
+    for number in streams:
+        os.close(number)
+    connection.sendall(json.dumps({"pid": pid}).encode() + b"\n")
+    poll = select.poll()
+    poll.register(os.pidfd_open(pid), select.POLLIN)
+    poll.register(connection, select.POLLRDHUP)
+    poll.poll()  # the program has ended, or who asked for it has
+    os.kill(pid, signal.SIGKILL)
+    _, status = os.waitpid(pid, 0)
+    rank_process.kill_children()  # what the program has left
+    with suppress(OSError):
+        connection.sendall(json.dumps({"status": os.waitstatus_to_exitcode(status)}).encode() + b"\n")
+    os._exit(0)
+
+
+def _end_with_parent() -> None:
     pr_set_pdeathsig = 1
-    ctypes.CDLL(None).prctl(pr_set_pdeathsig, signal.SIGKILL, 0, 0, 0)  # it ends with the server
+    ctypes.CDLL(None).prctl(pr_set_pdeathsig, signal.SIGKILL, 0, 0, 0)
+
+
+def _become(request: Request) -> None:
+    """Turn this forked process into one that the request describes, all but running the program."""
     os.setsid()
     for number, stream in enumerate(request["streams"]):
         os.dup2(stream, number)
@@ -239,12 +202,12 @@ def become(request: Request, set_by_imports: Mapping[str, str]) -> None:
         signal.signal(signal_number, signal.SIG_DFL)
     os.chdir(request["folder"])
     os.environ.clear()
-    os.environ.update({**set_by_imports, **request["environment"]})
+    os.environ.update(request["environment"])
     if numpy := sys.modules.get("numpy"):
         numpy.random.seed()  # Python's own generator seeds itself again after a fork
 
 
-def run(arguments: list[str]) -> NoReturn:
+def _run(arguments: list[str]) -> NoReturn:
     """Run `program.py …` or, under mpirun, `-m mpi4py program.py …` as this process's program; end as it does."""
     try:
         if arguments[0] == "-m":
@@ -257,8 +220,8 @@ def run(arguments: list[str]) -> NoReturn:
             # Not by runpy.run_path: the program's module must stay in sys.modules until the end.
             module = types.ModuleType("__main__")
             module.__file__ = arguments[0]
-            server, sys.modules["__main__"] = sys.modules["__main__"], module
-            module.__dict__["__builtins__"] = server.__dict__["__builtins__"]
+            module.__dict__["__builtins__"] = builtins
+            sys.modules["__main__"] = module
             exec(compile(Path(arguments[0]).read_bytes(), arguments[0], "exec"), module.__dict__)
     except Exception as error:
         trace = error.__traceback__
@@ -280,12 +243,18 @@ def _keep(names: Iterable[str]) -> None:
 
 def main(listener: str, *modules: str) -> NoReturn:
     """Import the modules, then fork programs until the owner is gone."""
-    server = _Server(socket.socket(fileno=int(listener)), modules)
-    atexit.register(lambda: _keep(server.imported))  # before the program's own, so that it runs last
+    variables, loaded = set(os.environ), set(sys.modules)
+    for module in modules:
+        with suppress(Exception):  # a program that needs it will say why it cannot be imported
+            importlib.import_module(module)
+    atexit.register(_keep, set(sys.modules) - loaded)  # before the program's own, so that it runs last
     warnings.simplefilter("ignore", DeprecationWarning)  # TensorFlow's and NumPy's idle threads are not needed
-    request = server.serve()
-    become(request, server.set_by_imports)
-    run(request["arguments"])
+    gc.collect()
+    gc.freeze()  # the collector of a forked process leaves these objects, and so their memory pages, alone
+    set_by_imports = {name: value for name, value in os.environ.items() if name not in variables}
+    request = _serve(socket.socket(fileno=int(listener)), set_by_imports)
+    _become(request)
+    _run(request["arguments"])
 
 
 if __name__ == "__main__":

@@ -61,20 +61,16 @@ class Command:
 class Job:
     """Commands to run side by side, all with the same program.
 
-    program: its interpreter, path and arguments.  ranks: the names of the processes that must connect, in order; either
-    the commands' own, or, where one command starts the ranks, those that report over the socket.
+    ranks: the names of the processes that must connect, in order; either the commands' own, or, where one command
+    starts the ranks, those that report over the socket.
     decisive: the commands whose ends are the end of the job; others are ended then.
     addresses: the address of each rank that opens one; empty when a command starts the ranks.
     ranks_may_fail: the job goes on without a rank that fails; only decisive commands count (Horovod Elastic, may_lose).
-    seconds, start_seconds: the limits for the whole job, and for every rank to connect.
     """
 
-    program: Sequence[str]
     commands: Sequence[Command]
     ranks: Sequence[str]
     decisive: Sequence[str]
-    seconds: float
-    start_seconds: float
     addresses: Mapping[str, str] = field(default_factory=dict)
     ranks_may_fail: bool = False
 

@@ -1,28 +1,22 @@
-"""The program of a job and its settings, and how the job is run."""
+"""The program of a job and its settings."""
 
-import json
 import os
 import shlex
 import shutil
 import sys
-import tempfile
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass, field, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
 from typing import TypedDict
 
-from distlab.launch import fork_server, rank_process
-from distlab.launch.job import Command, Job, LaunchedRun, LaunchError, PortTaken
-from distlab.launch.supervisor import Supervisor
+from distlab.launch.job import Job, LaunchError
 from distlab.runtime.lookups import seen_from
 from distlab.runtime.tables import as_typed
 
 # Importing TensorFlow alone takes a loaded machine most of a minute.
 SECONDS, START_SECONDS = 900.0, 300.0
-# How often to try with other ports.
-_ATTEMPTS = 3
-# Stands in a program's arguments for the path of the file of its result.
-_RESULT, _RESULT_NAME = "{result}", "result.json"
+RESULT = "{result}"
+"""Stands in a program's arguments for the path of the file of its result."""
 
 
 class Settings(TypedDict, total=False):
@@ -73,24 +67,21 @@ class LaunchedProgram:
                 f"There is no program {self.file}{seen_from(self.file)}; give a Python file, or -m and a module."
             )
 
-    def job(
-        self,
-        commands: Sequence[Command],
-        ranks: Sequence[str],
-        decisive: Sequence[str],
-        addresses: Mapping[str, str] | None = None,
-        ranks_may_fail: bool = False,
-    ) -> Job:
-        """A job of this program; the arguments are fields of `Job`."""
-        program = [str(self.python), *self._words(str(Path(self.file).resolve()))]
-        limits = self.seconds, self.start_seconds
-        return Job(program, commands, ranks, decisive, *limits, addresses or {}, ranks_may_fail)
+    def words(self, python: str, file: str | Path, result: str) -> list[str]:
+        """The command line, with the program's `file` unless it is a module, and `result` as the file of its result."""
+        program = ["-m", str(self.file)] if self.module else [str(file)]
+        arguments = [*self.arguments, *(["--result", RESULT] if self.result else [])]
+        return [python, *self.python_options, *program, *(str(each).replace(RESULT, result) for each in arguments)]
 
-    def _words(self, file: str) -> list[str]:
-        """The command line behind the interpreter, with the program's `file` unless it is a module."""
-        program = ["-m", str(self.file)] if self.module else [file]
-        result = ["--result", _RESULT] if self.result else []
-        return [*self.python_options, *program, *map(str, self.arguments), *result]
+    def by_hand(self, job: Job) -> str:
+        """The shell commands that do the same, side by side, the first one in front."""
+        program = self.words("python", min(os.path.relpath(self.file), str(Path(self.file)), key=len), "result.json")
+        lines = []
+        for command in reversed(job.commands):
+            variables = [f"{name}={shlex.quote(value)}" for name, value in command.environment.items()]
+            starter = [Path(word).name for word in command.starter[:1]] + [*command.starter[1:]]
+            lines.append(as_typed(" ".join([*variables, shlex.join([*starter, *program])])))
+        return " &\n".join(lines)
 
     def starter(self, name: str) -> str:
         """The path of a program such as mpirun, from the environment that runs this program if it is there."""
@@ -102,50 +93,3 @@ class LaunchedProgram:
                 fix = ": run `make setup-frameworks`, then launch with --python .venv-frameworks/bin/python."
             raise LaunchError(f"There is no {name} in this environment{fix}")
         return path
-
-    def run(self, job: Job) -> LaunchedRun:
-        """Run the job, and read the file of the result if its path is among the arguments."""
-        if self.echo:
-            print(self._by_hand(job), flush=True)
-        with tempfile.TemporaryDirectory(prefix="distlab-", dir=rank_process.folder_for_sockets()) as folder:
-            file = Path(folder) / _RESULT_NAME
-            server = None
-            if self.prepared and not self.module and str(self.python) == sys.executable:
-                server = fork_server.server_for(Path(self.file), job.commands[0].whole_environment(), len(job.ranks))
-            program = [word.replace(_RESULT, str(file)) for word in job.program]
-            show = _print if self.echo else lambda line: None
-            run = Supervisor(replace(job, program=program), show, Path(folder), server).run()
-            if program != job.program:
-                if not file.exists():
-                    raise LaunchError(
-                        f"{self.file} finished without an error but wrote no result file: the program must take the "
-                        "option --result FILE, which result=True adds, and one of its processes must write JSON there.",
-                        run,
-                    )
-                run.result = json.loads(file.read_text(encoding="utf-8"))
-        return run
-
-    def run_with_free_ports(self, job: Callable[[], Job]) -> LaunchedRun:
-        """Run a job, and one with other ports when another program has taken a port meanwhile."""
-        for _ in range(_ATTEMPTS - 1):
-            try:
-                return self.run(job())
-            except PortTaken:
-                if self.echo:
-                    _print("Another program took one of the ports meanwhile; starting again with other ports.")
-        return self.run(job())
-
-    def _by_hand(self, job: Job) -> str:
-        """The shell commands that do the same, side by side, the first one in front."""
-        path = min(os.path.relpath(self.file), str(Path(self.file)), key=len)
-        program = ["python", *(word.replace(_RESULT, _RESULT_NAME) for word in self._words(path))]
-        lines = []
-        for command in reversed(job.commands):
-            variables = [f"{name}={shlex.quote(value)}" for name, value in command.environment.items()]
-            starter = [Path(word).name for word in command.starter[:1]] + [*command.starter[1:]]
-            lines.append(as_typed(" ".join([*variables, shlex.join([*starter, *program])])))
-        return " &\n".join(lines)
-
-
-def _print(line: str) -> None:
-    print(line, flush=True)

@@ -19,7 +19,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -60,24 +60,13 @@ def adopt() -> None:
 
 
 def kill_children() -> None:
-    """Kill all children, and their own, which become children of this process then."""
-    while left := _children():
-        for pid in left:
+    """Kill all children, and their own, which become children of this process then (Linux)."""
+    children = Path(f"/proc/self/task/{os.getpid()}/children")
+    while children.exists() and (left := children.read_text().split()):
+        for pid in map(int, left):
             with suppress(OSError):
                 os.kill(pid, signal.SIGKILL)
-            with suppress(OSError):
                 os.waitpid(pid, 0)
-
-
-def _children() -> list[int]:
-    """The process ids of this process's children, by the system's list (Linux)."""
-    pids = []
-    for folder in Path("/proc").glob("[0-9]*"):
-        with suppress(OSError, ValueError, IndexError):
-            fields = (folder / "stat").read_text().rpartition(")")[2].split()
-            if int(fields[1]) == os.getpid():
-                pids.append(int(folder.name))
-    return pids
 
 
 class _Forked:
@@ -114,68 +103,54 @@ class _Forked:
         return self._answer().get("status", -signal.SIGKILL)
 
 
-def _start(
-    program: list[str], output: int | None, tell_start: Callable[[int], object]
-) -> "subprocess.Popen[bytes] | _Forked":
+def run(program: list[str], launcher: socket.socket | None = None) -> int:
+    """Run a program until it and all that it started have ended; its exit status, −n after signal n.
+
+    The launcher gets all that it prints, and at once, since mpirun may kill this process a second later, its end.
+    """
+    adopt()
+    output = launcher.fileno() if launcher else None
+    process: subprocess.Popen[bytes] | _Forked | None = None
     if program[0] == "--fork-by":
         server, program = program[1], program[2:]
         with suppress(OSError, KeyError):
-            forked = _Forked(server, program, output)
-            tell_start(forked.pid)
-            forked.begin()
-            return forked
-    tell_start(os.getpid())
-    # Alone, it has a session of its own, as every program that the launcher starts; under mpirun it stays in mpirun's.
-    return subprocess.Popen(program, stdout=output, stderr=output, start_new_session=output is None)
-
-
-def run(
-    program: list[str],
-    output: int | None = None,
-    tell_start: Callable[[int], object] = lambda pid: None,
-    tell_end: Callable[[int], object] = lambda status: None,
-) -> int:
-    """Run a program until it and all that it started have ended; its exit status, −n after signal n.
-
-    `output`: the descriptor of its standard output and error, None for those of this process. `tell_start` gets, before
-    the program prints anything, the id of the process that runs it or is its parent. `tell_end` gets at once, since
-    mpirun may kill this process a second later, the status.
-    """
-    adopt()
-    process = _start(program, output, tell_start)
+            process = _Forked(server, program, output)
+    if launcher:
+        rank = next(os.environ[name] for name in RANK_VARIABLES if name in os.environ)
+        launcher.sendall(f"{rank} {process.pid if process else os.getpid()}\n".encode())
+    if isinstance(process, _Forked):
+        process.begin()
+    else:
+        # Alone, it has a session of its own, as every program that the launcher starts; under mpirun it stays in
+        # mpirun's.
+        process = subprocess.Popen(program, stdout=output, stderr=output, start_new_session=launcher is None)
     # The last two: by them a user or a batch system says something to the program itself.
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2):
         signal.signal(number, lambda number, frame: process.send_signal(number))
     status = process.wait()
-    tell_end(status)
+    if launcher:
+        # By the clock that all processes of this machine share.
+        end = json.dumps({"status": status, "moment": time.monotonic()})
+        with suppress(OSError):  # the launcher may be gone
+            launcher.sendall(f"{END}{end}\n".encode())
     kill_children()
     return status
 
 
-def report(path: str, program: list[str]) -> int:
-    """Run a rank's program and tell the launcher that listens at `path`; the status as a shell gives it."""
-    rank = next(os.environ[name] for name in RANK_VARIABLES if name in os.environ)
-    with socket.socket(socket.AF_UNIX) as connection:
-        connection.connect(path)
-
-        def tell_start(pid: int) -> None:
-            connection.sendall(f"{rank} {pid}\n".encode())
-
-        def tell_end(status: int) -> None:
-            # By the clock that all processes of this machine share.
-            end = json.dumps({"status": status, "moment": time.monotonic()})
-            with suppress(OSError):  # the launcher may be gone
-                connection.sendall(f"{END}{end}\n".encode())
-
-        status = run(program, connection.fileno(), tell_start, tell_end)
-    return status if status >= 0 else 128 - status
+def main(socket_path: str, program: list[str]) -> None:
+    """Run the program, and end this process as it did."""
+    if socket_path != "-":
+        with socket.socket(socket.AF_UNIX) as launcher:
+            launcher.connect(socket_path)
+            status = run(program, launcher)
+        sys.exit(status if status >= 0 else 128 - status)  # as a shell says it
+    status = run(program)
+    if status < 0:  # the same end for whoever waits for this process
+        with suppress(OSError):
+            signal.signal(-status, signal.SIG_DFL)
+        os.kill(os.getpid(), -status)
+    sys.exit(status)
 
 
 if __name__ == "__main__":
-    own_socket, *own_program = sys.argv[1:]
-    own_status = run(own_program) if own_socket == "-" else report(own_socket, own_program)
-    if own_status < 0:  # the same end for whoever waits for this process
-        with suppress(OSError):
-            signal.signal(-own_status, signal.SIG_DFL)
-        os.kill(os.getpid(), -own_status)
-    sys.exit(own_status)
+    main(sys.argv[1], sys.argv[2:])

@@ -4,14 +4,15 @@ All raise LaunchError, once processes run WorkerFailed, WorkerMissing or Deadlin
 """
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Unpack
 
 from distlab import devices
 from distlab.cluster_spec import tf_config
-from distlab.launch.job import Command, Job, LaunchedRun, LaunchError, free_addresses
+from distlab.launch.job import Command, Job, LaunchedRun, free_addresses
 from distlab.launch.launched_program import LaunchedProgram, Settings
+from distlab.launch.supervisor import run
 
 PROCESSES = 2
 # Two processes of TensorFlow on one GPU compete for its memory, and NCCL refuses them.
@@ -35,35 +36,30 @@ def tensorflow(
 
     may_lose: with parameter servers, only the chief's end counts; it may go on without a worker.
     """
-    _check_count("parameter_servers", parameter_servers, 0)
-    _check_count("workers", workers, 1)
     counts = {"chief": 1, "worker": workers, "ps": parameter_servers} if parameter_servers else {"worker": workers}
-    tasks = [(kind, index) for kind, count in counts.items() for index in range(count)]
-    names = {(kind, index): kind if kind == "chief" else f"{kind} {index}" for kind, index in tasks}
-    computing = [task for task in tasks if task[0] != "ps"]
-    gpus = dict(zip(computing, _gpus(len(computing)), strict=True))
+    tasks = {(kind, index): f"{kind} {index}" for kind, count in counts.items() for index in range(count)}
+    tasks |= {("chief", 0): "chief"} if parameter_servers else {}
+    gpus, threads = _gpus(tasks), _threads(len(tasks) - parameter_servers)
     launched = LaunchedProgram(program, arguments, **settings)
 
     def job() -> Job:
         addresses = dict(zip(tasks, free_addresses(len(tasks)), strict=True))
         cluster = {kind: [addresses[kind, index] for index in range(count)] for kind, count in counts.items()}
-        commands = []
-        for task in tasks:
-            variables = {"TF_CONFIG": tf_config(cluster, *task)} | _threads(len(computing))
-            if any(gpus.values()):
-                variables["CUDA_VISIBLE_DEVICES"] = gpus.get(task) or _NO_GPU
-            commands.append(Command(names[task], {**variables, **launched.environment}))
-        ranks = list(names.values())
-        by_name = {names[task]: address for task, address in addresses.items()}
-        return launched.job(commands, ranks, ["chief"] if "chief" in counts else ranks, by_name, may_lose)
+        commands = [
+            Command(name, {"TF_CONFIG": tf_config(cluster, *task), **threads, **gpus[task], **launched.environment})
+            for task, name in tasks.items()
+        ]
+        ranks = list(tasks.values())
+        by_name = {tasks[task]: address for task, address in addresses.items()}
+        return Job(commands, ranks, ["chief"] if parameter_servers else ranks, by_name, may_lose)
 
-    return launched.run_with_free_ports(job)
+    return run(launched, job)
 
 
 def alone(program: str | Path, *arguments: object, **settings: Unpack[Settings]) -> LaunchedRun:
     """Run a program as one process, which may start others; its name is "program"."""
     launched = LaunchedProgram(program, arguments, **settings)
-    return launched.run(launched.job([Command("program", launched.environment)], [], ["program"]))
+    return run(launched, lambda: Job([Command("program", launched.environment)], [], ["program"]))
 
 
 def mpirun(
@@ -109,8 +105,6 @@ def mxnet(
     "server 0", "worker 0". MXNet numbers the workers itself, in the order in which they come: "worker 0" may have
     another rank. `start_seconds` is for the scheduler.
     """
-    _check_count("workers", workers, 1)
-    _check_count("servers", servers, 1)
     launched = LaunchedProgram(program, arguments, **settings)
     decisive = _names("worker", workers)
 
@@ -123,9 +117,9 @@ def mxnet(
             Command(name, {"DMLC_ROLE": name.split()[0], **place, **launched.environment})
             for name in ["scheduler", *_names("server", servers), *decisive]
         ]
-        return launched.job(commands, ["scheduler"], decisive, {"scheduler": address})
+        return Job(commands, ["scheduler"], decisive, {"scheduler": address})
 
-    return launched.run_with_free_ports(job)
+    return run(launched, job)
 
 
 def torchrun(
@@ -145,9 +139,8 @@ def _run_ranks(
     launched: LaunchedProgram, ranks: int, starter: str, options: Sequence[str], ranks_may_fail: bool = False
 ) -> LaunchedRun:
     """Run a job whose ranks are started by one command."""
-    _check_count("ranks", ranks, 1)
     command = Command(starter, {**_threads(ranks), **launched.environment}, [launched.starter(starter), *options])
-    return launched.run(launched.job([command], _names("rank", ranks), [starter], ranks_may_fail=ranks_may_fail))
+    return run(launched, lambda: Job([command], _names("rank", ranks), [starter], ranks_may_fail=ranks_may_fail))
 
 
 def _names(kind: str, count: int) -> list[str]:
@@ -160,16 +153,13 @@ def _threads(count: int) -> dict[str, str]:
     return {name: share for name in ("TF_NUM_INTRAOP_THREADS", "OMP_NUM_THREADS") if name not in os.environ}
 
 
-def _gpus(count: int) -> Sequence[str | None]:
-    """A GPU for each of `count` processes, `_NO_GPU` for each if there are too few, None without any."""
+def _gpus(tasks: Iterable[tuple[str, int]]) -> dict[tuple[str, int], dict[str, str]]:
+    """Variables that give each task but parameter servers its own GPU, or no task one if there are too few."""
     gpus = [str(index) for index in range(len(devices.gpu_names()))]
     if gpus and "CUDA_VISIBLE_DEVICES" in os.environ:
         gpus = [name for name in os.environ["CUDA_VISIBLE_DEVICES"].split(",") if name not in ("", _NO_GPU)]
     if not gpus:
-        return [None] * count
-    return gpus[:count] if len(gpus) >= count else [_NO_GPU] * count
-
-
-def _check_count(name: str, value: int, least: int) -> None:
-    if value < least:
-        raise LaunchError(f"{name}={value} makes no sense: it must be {least} or more.")
+        return {task: {} for task in tasks}
+    computing = [task for task in tasks if task[0] != "ps"]
+    own = dict(zip(computing, gpus, strict=False)) if len(gpus) >= len(computing) else {}
+    return {task: {"CUDA_VISIBLE_DEVICES": own.get(task, _NO_GPU)} for task in tasks}

@@ -10,11 +10,11 @@ import signal
 import subprocess
 import sys
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, TypedDict, Unpack
+from typing import Any
 
 import psutil
 
@@ -30,25 +30,12 @@ class Finished:
     status: int | None
 
 
-class ProcessOptions(TypedDict, total=False):
-    """What subprocess.Popen is given besides the command; all that a process prints is text."""
-
-    env: Mapping[str, str] | None
-    cwd: str | Path
-    stdin: int | IO[str]
-    stdout: int | IO[str]
-    stderr: int | IO[str]
-    encoding: str
-    errors: str
-    pass_fds: Sequence[int]
-
-
 def new_mark() -> str:
     """A mark that no other run has."""
     return uuid.uuid4().hex
 
 
-def start(command: list[str], mark: str, **options: Unpack[ProcessOptions]) -> subprocess.Popen[str]:
+def start(command: list[str], mark: str, **options: Any) -> subprocess.Popen[str]:
     """Start a program, in a new session, whose processes and all that they start carry the mark.
 
     `mark` may be several marks with spaces between; those of this process itself are added, so that ending an outer run
@@ -64,30 +51,26 @@ def alive(mark: str) -> list[psutil.Process]:
     """The living processes that carry the mark; never this process itself."""
     marked = []
     for process in psutil.process_iter():
-        try:
-            has_mark = process.pid != os.getpid() and mark in process.environ().get(MARK, "").split()
-            if has_mark and process.status() != psutil.STATUS_ZOMBIE:
+        with suppress(psutil.Error):
+            if mark in process.environ().get(MARK, "").split() and _is_alive(process):
                 marked.append(process)
-        except psutil.Error:
-            continue
     return marked
 
 
-def has_connection(process: psutil.Process) -> bool:
-    """Whether the process has a socket of the internet's protocols; False if it is over."""
-    try:
-        return bool(process.net_connections("inet"))
-    except psutil.Error:
-        return False
+def _is_alive(process: psutil.Process) -> bool:
+    """Whether it is another process than this one, and not over."""
+    with suppress(psutil.Error):
+        return process.pid != os.getpid() and process.status() != psutil.STATUS_ZOMBIE
+    return False
 
 
 def end(mark: str) -> None:
     """End every process that carries the mark or comes from one that does, first by SIGTERM, then by SIGKILL."""
     # Who loses its parent here would be forgotten, if it has cleaned its environment: `processes` keeps it.
-    processes: list[psutil.Process] = []
+    processes: set[psutil.Process] = set()
     for number in (signal.SIGTERM, signal.SIGKILL):
         # A process may start another while it is being ended: look again until none is left.
-        while processes := _with_descendants([*alive(mark), *processes]):
+        while processes := _with_descendants({*alive(mark), *processes}):
             for process in processes:
                 with suppress(psutil.Error):
                     process.send_signal(number)
@@ -96,18 +79,13 @@ def end(mark: str) -> None:
                 break
 
 
-def _with_descendants(processes: Sequence[psutil.Process]) -> list[psutil.Process]:
+def _with_descendants(processes: set[psutil.Process]) -> set[psutil.Process]:
     """Those of these processes, and of all that come from them, that are alive: also of a cleaned environment."""
-    together = {process.pid: process for process in processes}
+    together = set(processes)
     for process in processes:
         with suppress(psutil.Error):
-            together |= {child.pid: child for child in process.children(recursive=True)}
-    living = []
-    for process in together.values():
-        with suppress(psutil.Error):
-            if process.pid != os.getpid() and process.status() != psutil.STATUS_ZOMBIE:
-                living.append(process)
-    return living
+            together.update(process.children(recursive=True))
+    return set(filter(_is_alive, together))
 
 
 @contextmanager
@@ -143,7 +121,7 @@ def marked(mark: str) -> Iterator[None]:
             os.environ[MARK] = before
 
 
-def run(command: list[str], seconds: float, **options: Unpack[ProcessOptions]) -> Finished:
+def run(command: list[str], seconds: float, **options: Any) -> Finished:
     """Run a program for at most `seconds`; whatever it started is ended when this returns or is interrupted."""
     mark = new_mark()
     options |= {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}

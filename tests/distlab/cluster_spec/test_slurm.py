@@ -1,15 +1,11 @@
-"""TF_CONFIG under Slurm, where TensorFlow's own resolver is wrong too."""
-
-import json
+"""TF_CONFIG under Slurm."""
 
 import pytest
-import tensorflow as tf
 
 from distlab.cluster_spec import ClusterSpecError, check_all, from_slurm
 from distlab.cluster_spec.slurm import FIRST_PORT, PORTS_PER_STEP, first_port, host_names, slurm_task, tasks_per_node
 
 EPHEMERAL_PORTS = 32768
-RESOLVER = tf.distribute.cluster_resolver.SlurmClusterResolver
 
 
 def variables(nodes: str = "node[1-3]", counts: str = "1(x3)", rank: int = 0, **more: str) -> dict[str, str]:
@@ -22,15 +18,6 @@ def variables(nodes: str = "node[1-3]", counts: str = "1(x3)", rank: int = 0, **
         "SLURM_STEP_NUM_TASKS": str(tasks),
         "SLURM_PROCID": str(rank),
     } | more
-
-
-@pytest.fixture
-def step(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Two nodes whose numbers have different lengths, on a machine without GPUs."""
-    for name, value in variables("node[9-10]", "1(x2)").items():
-        monkeypatch.setenv(name, value)
-    monkeypatch.setenv("PATH", "/nowhere")
-    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
 
 
 @pytest.mark.parametrize(
@@ -99,13 +86,3 @@ def test_a_mistake_is_a_sentence_with_variable_and_fix(changes: dict[str, str], 
     with pytest.raises(ClusterSpecError) as error:
         slurm_task(variables() | changes)
     assert sentence in str(error.value)
-
-
-# What SlurmClusterResolver gets wrong, and what `from_slurm` makes of the same step.
-
-
-def test_the_resolver_sorts_names_as_texts(step: None) -> None:
-    resolver = RESOLVER(gpus_per_node=1, gpus_per_task=1, auto_set_gpu=False)
-    assert resolver.cluster_spec().as_dict()["worker"] == ["node10:8888", "node9:8888"], "rank 0 is on node9"
-    addresses = json.loads(from_slurm())["cluster"]["worker"]
-    assert [address.split(":")[0] for address in addresses] == ["node9", "node10"]

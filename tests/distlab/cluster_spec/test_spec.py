@@ -61,6 +61,7 @@ def test_what_is_right_for_tensorflow_or_kubernetes_is_left_alone() -> None:
     assert check(text) == check(config())
     outside = check(index(0, "evaluator"))  # of the cluster
     assert (outside.address, outside.is_chief) == (None, False)
+    assert check(config({"worker": {"1": "b:1", "4": "c:1"}}, {"type": "worker", "index": "4"})).address == "c:1"
     assert len(check(workers("localhost:1", "127.0.0.1:2", "[::1]:3")).cluster["worker"]) == 3
     assert len(check(workers("[fe80::1]:2222", "10.0.0.1:2222")).cluster["worker"]) == 2
 
