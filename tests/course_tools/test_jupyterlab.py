@@ -236,7 +236,7 @@ def test_a_wrong_answer_gets_a_hint_and_the_right_one_passes(browser: Browser, s
     solution = nbformat.read(COURSE / LAB.replace("lab.ipynb", "solution.ipynb"), as_version=4).cells
     window.write(answer, next(cell.source for cell in solution if "async def reduce_scatter(" in cell.source))
     window.run(answer)
-    assert "✔ right reduce_scatter, 4 of 4 points" in " ".join(window.run(check).split())
+    assert "✔ reduce_scatter is right, 4 of 4 points" in " ".join(window.run(check).split())
     window.save()
     assert re.search(r"06 collectives and ring all reduce .* 1 of 4", progress(window))
 

@@ -13,11 +13,10 @@ _ALIGNED = re.compile(r"^ |\S {2,}\S")  # columns, which need letters of one wid
 
 def card(name: str, verdict: Verdict, points: float, next_name: str | None) -> str:
     """HTML of the verdict on the exercise `name`, worth `points`; `next_name` is the exercise after it, if any."""
-    colour, sign = _COLOURS[verdict.state], SIGNS[verdict.state]
+    colour, (sign, state) = _COLOURS[verdict.state], SIGNS[verdict.state].split(" ", 1)
     reached = f"{points * verdict.share:g} of {points:g} {'point' if points == 1 else 'points'}"
     style = f"border-left: 5px solid {colour}; background: {colour}14; padding: .6em 1em; max-width: 44em"
-    head = f'<p style="margin: 0"><strong>{sign}</strong>'
-    head += f" <strong>{html.escape(name)}</strong>, {reached}</p>"
+    head = f'<p style="margin: 0"><strong>{sign} {html.escape(name)} is {state}</strong>, {reached}</p>'
     below = ""
     if verdict.is_right:
         following = f"<code>{html.escape(next_name)}</code>" if next_name else "that was the last exercise of this lab"

@@ -13,10 +13,10 @@ from distlab.labs.verdict import Verdict, not_done, right, wrong
     [
         (
             right("All sums are right."),
-            ["✔ right", "4 of 4 points", "All sums are right.", "Next: <code>second</code>."],
+            ["✔ first is right", "4 of 4 points", "All sums are right.", "Next: <code>second</code>."],
         ),
         (wrong("for `x` < 2: write\n  a   b\n  1   2", 0.5), ["✘", "2 of 4 points", "<code>x</code> &lt; 2", "<pre"]),
-        (not_done("nothing yet"), ["… not done yet", "Nothing yet"]),
+        (not_done("nothing yet"), ["… first is not done yet", "Nothing yet"]),
     ],
 )
 def test_a_card_has_the_points_the_hint_and_what_comes_next(verdict: Verdict, shares: list[str]) -> None:
