@@ -5,5 +5,5 @@ calls `extension`, which lists the names of the `reference` and changes each pag
 the cells of a notebook into those of its page, with `quizzes`. `static/` has the style sheet and the script
 of the pages, `templates/` what is different from the theme.
 
-It may import the teaching library. Begin with `build`; to change how a cell looks, with `notebook_pages`.
+Begin with `build`; to change how a cell looks, with `notebook_pages`.
 """

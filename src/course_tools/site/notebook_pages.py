@@ -1,4 +1,4 @@
-"""A notebook as its page shows it: each cell goes through `prose` or `shown`, and a lab gets what its solution gave.
+"""A notebook as its page shows it: text through `prose`, outputs through `_change_output`; a lab gets its solution's.
 
 The result is a notebook again, which myst-nb makes HTML of.
 """
