@@ -1,14 +1,14 @@
 """The exercise of lab 02 on a slow program: what a training does is counted, and no clock is read."""
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 from lab_02 import observe
 from lab_02.observe import Seen
 
 from distlab.labs import Answer
 from distlab.labs.answer_errors import NotDone
-from distlab.labs.by_programs import ByPrograms, Mistake, Text, changed, is_same
+from distlab.labs.by_programs import ByPrograms, Text, by_changes, changed, is_same
 from distlab.labs.plain_data import as_record
 
 ACROSS = "a batch holds the end of one epoch and the beginning of the next. Which comes first, `batch` or `repeat`?"
@@ -154,86 +154,63 @@ def executions_differ(case: Training, said: Any) -> str:
 
 
 LARGER = "a larger batch is another training, with fewer updates. What is faster and changes no update?"
-Changes: TypeAlias = list[tuple[str, str]]
-WRONG_TRAININGS: dict[str, list[tuple[Text, Changes]]] = {
-    DECODED: [(decodings, [(".cache()", "")])],
-    AUGMENTED: [
-        (
-            "the second epoch has the augmentation of the first. What does the cache keep?",
-            [(".map(augment)", ""), (".cache()", ".map(augment).cache()")],
-        ),
-        (
-            "`augment` is called for single images. Where does one call do a whole batch?",
-            [(".batch(batch).map(augment)", ".map(augment).batch(batch)")],
-        ),
-        ("no image is augmented.", [(".map(augment)", "")]),
-        (
-            "the images change, and not by one call of `augment` for each batch. What else is added to them?",
-            [(".map(augment)", ".map(lambda images, labels: (images + images[:1, ::-1], labels))")],
-        ),
-    ],
-    CALLS: [
-        (too_many_calls, [(", steps_per_execution=together", "")]),
-        (long_executions, [("=together", "=2 * together")]),
-        (
-            "an execution holds the end of one epoch and the beginning of the next. How does `fit` know the epochs?",
-            [(".prefetch(2)", ".repeat(epochs).prefetch(2)"), ("epochs=epochs, ", "")],
-        ),
-    ],
-    AHEAD: [
-        (
-            "nothing prepares the next batch while the model works on this one. Which transformation does?",
-            [(".prefetch(2)", "")],
-        ),
-        (
-            "that prefetch holds no batch, so it prepares nothing. How large must its buffer be?",
-            [(".prefetch(2)", ".prefetch(0)")],
-        ),
-        (
-            "what comes after the prefetch is not prepared ahead. Which transformation is the last one?",
-            [(".map(augment).prefetch(2)", ".prefetch(2).map(augment)")],
-        ),
-    ],
-    IMAGES: [
-        (
-            "every epoch has the order of the first. What keeps it: a cache behind the shuffle, or an option of "
-            "`shuffle`?",
-            [(".cache().shuffle(len(records))", ".shuffle(len(records)).cache()")],
-        ),
-        ("the images come in the stored order. `slow` shuffles them.", [(".shuffle(len(records))", "")]),
-        (
-            "the same images always meet in a batch. Does `shuffle` move images, or whole batches?",
-            [("shuffle(len(records)).batch(batch)", "batch(batch).shuffle(99)")],
-        ),
-        (
-            "only neighbours meet in a batch. How many images does the buffer of `shuffle` hold?",
-            [("shuffle(len(records))", "shuffle(batch)")],
-        ),
-        (
-            "that buffer holds all images only where there are few. On what must its size depend?",
-            [("shuffle(len(records))", "shuffle(60)")],
-        ),
-        (LARGER, [("batch(batch)", "batch(2 * batch)")]),
-        (LARGER, [("batch(batch)", "batch(batch * together)")]),
-        (
-            "images are left out in every epoch: those that do not fill a batch.",
-            [("batch(batch)", "batch(batch, drop_remainder=True)")],
-        ),
-        (ACROSS, [(".batch(batch)", ".repeat(epochs).batch(batch)"), ("epochs=epochs, ", "")]),
-        ("all steps together make one epoch. What begins the next ones?", [("epochs=epochs, ", "")]),
-        (OTHER_TRAINING["optimizer"], [('"sgd"', '"adam"')]),
-        (OTHER_TRAINING["loss"], [('"mse"', '"mae"')]),
-        (OTHER_TRAINING["XLA"], [("=together", "=together, jit_compile=True")]),
-        (
-            OTHER_TRAINING["fit"],
-            [
-                (
-                    "model.fit(batches, epochs=epochs, verbose=0)",
-                    "[model.train_on_batch(*step) for _ in range(epochs) for step in batches]",
-                )
-            ],
-        ),
-    ],
+ALL, ONE_CALL = "shuffle(len(records))", "[model.train_on_batch(*step) for _ in range(epochs) for step in batches]"
+WRONG_TRAININGS: dict[str, dict[Text, list[list[tuple[str, str]]]]] = {
+    DECODED: {decodings: [[(".cache()", "")]]},
+    AUGMENTED: {
+        "the second epoch has the augmentation of the first. What does the cache keep?": [
+            [(".map(augment)", ""), (".cache()", ".map(augment).cache()")]
+        ],
+        "`augment` is called for single images. Where does one call do a whole batch?": [
+            [(".batch(batch).map(augment)", ".map(augment).batch(batch)")]
+        ],
+        "no image is augmented.": [[(".map(augment)", "")]],
+        "the images change, and not by one call of `augment` for each batch. What else is added to them?": [
+            [(".map(augment)", ".map(lambda images, labels: (images + images[:1, ::-1], labels))")]
+        ],
+    },
+    CALLS: {
+        too_many_calls: [[(", steps_per_execution=together", "")]],
+        long_executions: [[("=together", "=2 * together")]],
+        "an execution holds the end of one epoch and the beginning of the next. How does `fit` know the epochs?": [
+            [(".prefetch(2)", ".repeat(epochs).prefetch(2)"), ("epochs=epochs, ", "")]
+        ],
+    },
+    AHEAD: {
+        "nothing prepares the next batch while the model works on this one. Which transformation does?": [
+            [(".prefetch(2)", "")]
+        ],
+        "that prefetch holds no batch, so it prepares nothing. How large must its buffer be?": [
+            [(".prefetch(2)", ".prefetch(0)")]
+        ],
+        "what comes after the prefetch is not prepared ahead. Which transformation is the last one?": [
+            [(".map(augment).prefetch(2)", ".prefetch(2).map(augment)")]
+        ],
+    },
+    IMAGES: {
+        "every epoch has the order of the first. What keeps it: a cache behind the shuffle, or an option of "
+        "`shuffle`?": [[(f".cache().{ALL}", f".{ALL}.cache()")]],
+        "the images come in the stored order. `slow` shuffles them.": [[(f".{ALL}", "")]],
+        "the same images always meet in a batch. Does `shuffle` move images, or whole batches?": [
+            [(f"{ALL}.batch(batch)", "batch(batch).shuffle(99)")]
+        ],
+        "only neighbours meet in a batch. How many images does the buffer of `shuffle` hold?": [
+            [(ALL, "shuffle(batch)")]
+        ],
+        "that buffer holds all images only where there are few. On what must its size depend?": [
+            [(ALL, "shuffle(60)")]
+        ],
+        LARGER: [[("batch(batch)", "batch(2 * batch)")], [("batch(batch)", "batch(batch * together)")]],
+        "images are left out in every epoch: those that do not fill a batch.": [
+            [("batch(batch)", "batch(batch, drop_remainder=True)")]
+        ],
+        ACROSS: [[(".batch(batch)", ".repeat(epochs).batch(batch)"), ("epochs=epochs, ", "")]],
+        "all steps together make one epoch. What begins the next ones?": [[("epochs=epochs, ", "")]],
+        OTHER_TRAINING["optimizer"]: [[('"sgd"', '"adam"')]],
+        OTHER_TRAINING["loss"]: [[('"mse"', '"mae"')]],
+        OTHER_TRAINING["XLA"]: [[("=together", "=together, jit_compile=True")]],
+        OTHER_TRAINING["fit"]: [[("model.fit(batches, epochs=epochs, verbose=0)", ONE_CALL)]],
+    },
 }
 
 
@@ -268,9 +245,5 @@ FAST = ByPrograms(
         f"{cases[0].count} records: decoded {cases[0].count} times instead of {cases[0].count * cases[0].epochs}, "
         f"augmented by {cases[0].steps * cases[0].epochs} calls instead of {cases[0].count * cases[0].epochs}."
     ),
-    mistakes=[
-        Mistake({part: hint}, changed(TRAIN, *changes))
-        for part, table in WRONG_TRAININGS.items()
-        for hint, changes in table
-    ],
+    mistakes=[mistake for part, table in WRONG_TRAININGS.items() for mistake in by_changes(TRAIN, table, (part,))],
 )

@@ -12,7 +12,7 @@ from lab_02 import observe
 from lab_02.fast_training import ACROSS, FAST, mixing_of
 
 from distlab.labs import Exercise, Lab
-from distlab.labs.by_programs import ByPrograms, Follows, Mistake, changed, formulas
+from distlab.labs.by_programs import ByPrograms, Follows, Hint, Mistake, changed, formulas
 from distlab.labs.number_judge import described
 
 # A shuffled pipeline -------------------------------------------------------------------------------------------------
@@ -62,6 +62,22 @@ SLICES = (
 SHORT = "no number comes many places earlier than it was stored. How many numbers does the buffer of `shuffle` hold?"
 FEW = "that buffer holds all numbers only where there are few. On what must its size depend?"
 KEPT = "every epoch has the order of the first. What keeps it: a cache behind the shuffle, or an option of `shuffle`?"
+MIXED_FORMULAS: dict[str, Hint] = {
+    "numbers.batch(batch).repeat(epochs)": {MIXING: "the batches are in the stored order. What mixes them?"},
+    "numbers.batch(batch).shuffle(99).repeat(epochs)": {MIXING: SLICES},
+    "numbers.shuffle(batch).batch(batch).repeat(epochs)": {MIXING: SHORT},
+    "numbers.shuffle(50).batch(batch).repeat(epochs)": {MIXING: FEW},
+    "mixed.cache().batch(batch).repeat(epochs)": {NEW: KEPT},
+    "mixed.repeat(epochs).batch(batch)": {EPOCHS: ACROSS},
+    "numbers.repeat(epochs).shuffle(len(numbers)).batch(batch)": {
+        EPOCHS: "a number comes twice before all have come once. Should `shuffle` see the end of an epoch?"
+    },
+    "mixed.batch(batch, drop_remainder=True).repeat(epochs)": {
+        EPOCHS: "some numbers are missing in each epoch: what happens to those that do not fill a batch?"
+    },
+    "mixed.batch(batch)": {EPOCHS: "there is one epoch only. Which transformation begins the next one?"},
+    "mixed.batch(batch).repeat()": {EPOCHS: "the dataset does not end after the last epoch. How often does it repeat?"},
+}
 MIXED = ByPrograms(
     mixed_batches,
     lambda generator: [
@@ -81,41 +97,11 @@ MIXED = ByPrograms(
         NEW: KEPT,
     },
     praise=lambda cases: f"{MANY} epochs, each with every number once, in {MANY} orders.",
-    mistakes=[
-        Mistake(
-            {MIXING: "the batches are in the stored order. What mixes them?"},
-            lambda numbers, batch, epochs: numbers.batch(batch).repeat(epochs),
-        ),
-        Mistake({MIXING: SLICES}, lambda numbers, batch, epochs: numbers.batch(batch).shuffle(99).repeat(epochs)),
-        Mistake({MIXING: SHORT}, lambda numbers, batch, epochs: numbers.shuffle(batch).batch(batch).repeat(epochs)),
-        Mistake({MIXING: FEW}, lambda numbers, batch, epochs: numbers.shuffle(50).batch(batch).repeat(epochs)),
-        Mistake(
-            {NEW: KEPT},
-            lambda numbers, batch, epochs: numbers.shuffle(len(numbers)).cache().batch(batch).repeat(epochs),
-        ),
-        Mistake(
-            {EPOCHS: ACROSS},
-            lambda numbers, batch, epochs: numbers.shuffle(len(numbers)).repeat(epochs).batch(batch),
-        ),
-        Mistake(
-            {EPOCHS: "a number comes twice before all have come once. Should `shuffle` see the end of an epoch?"},
-            lambda numbers, batch, epochs: numbers.repeat(epochs).shuffle(len(numbers)).batch(batch),
-        ),
-        Mistake(
-            {EPOCHS: "some numbers are missing in each epoch: what happens to those that do not fill a batch?"},
-            lambda numbers, batch, epochs: (
-                numbers.shuffle(len(numbers)).batch(batch, drop_remainder=True).repeat(epochs)
-            ),
-        ),
-        Mistake(
-            {EPOCHS: "there is one epoch only. Which transformation begins the next one?"},
-            lambda numbers, batch, epochs: numbers.shuffle(len(numbers)).batch(batch),
-        ),
-        Mistake(
-            {EPOCHS: "the dataset does not end after the last epoch. How often does it repeat?"},
-            lambda numbers, batch, epochs: numbers.shuffle(len(numbers)).batch(batch).repeat(),
-        ),
-    ],
+    mistakes=formulas(
+        mixed_batches,
+        {"": MIXED_FORMULAS},
+        lambda numbers, batch, epochs: {"mixed": numbers.shuffle(len(numbers))},
+    ),
 )
 
 # What a second epoch repeats -----------------------------------------------------------------------------------------

@@ -219,4 +219,12 @@ def line_by_line(strategy, images, labels, first_weights, batch_size):
 ANSWERS.right("distributed", line_by_line)
 
 
+SAME_MISTAKES = (
+    "divided by its own count",
+    "shuffles",
+    "no logits in a function",
+    "a global batch for each",
+    "without run",
+    "optimizer outside",
+)
 SOLUTIONS = {"distributed": answer()}

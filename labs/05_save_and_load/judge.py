@@ -42,6 +42,10 @@ class DataOrder(NamedTuple):
         """Whole batches in an epoch."""
         return self.images // self.batch
 
+    def steps(self, epoch: int) -> range:
+        """Those of an epoch."""
+        return range(epoch * self.per_epoch, (epoch + 1) * self.per_epoch)
+
 
 def numbers_of(step: int, images: int, batch: int, seed: int) -> Array:
     """The numbers of the images of a step: a function of its arguments alone."""
@@ -111,11 +115,6 @@ def in_words(said: Plain) -> str:
     return f"{text}, which are not whole numbers" if numbers.dtype.kind == "f" and numbers.size else text
 
 
-def steps_of(epoch: int, order: DataOrder) -> range:
-    """The steps of an epoch."""
-    return range(epoch * order.per_epoch, (epoch + 1) * order.per_epoch)
-
-
 def hint_of_orders(table: Table, order: DataOrder) -> str | None:
     """What is wrong with the orders of one seed."""
     orders = []
@@ -124,7 +123,7 @@ def hint_of_orders(table: Table, order: DataOrder) -> str | None:
             return f"Step {step} has image {twice[0]} twice. Are the images drawn, or shuffled?"
     for epoch in range(EPOCHS):
         step_of: dict[int, int] = {}
-        for step in steps_of(epoch, order):
+        for step in order.steps(epoch):
             for image in table[step]:
                 if image in step_of:
                     return (
@@ -140,7 +139,7 @@ def hint_of_orders(table: Table, order: DataOrder) -> str | None:
     for earlier, later in combinations(range(EPOCHS), 2):
         if orders[later] == orders[earlier]:
             return f"Epoch {later} has the order of epoch {earlier}. What must the order depend on besides the seed?"
-        batches, others = ({frozenset(table[step]) for step in steps_of(epoch, order)} for epoch in (earlier, later))
+        batches, others = ({frozenset(table[step]) for step in order.steps(epoch)} for epoch in (earlier, later))
         if len(batches & others) > order.per_epoch // 2:
             return "The batches change places, but they have the same images in two epochs. What should be shuffled?"
         if change := how_it_follows(orders[earlier], orders[later], order.images):
@@ -170,9 +169,7 @@ def hint_of_seed(table: Table, next_table: Table, order: DataOrder) -> str | Non
     if all(table[step] == numbers for step, numbers in next_table.items()):
         return f"Seeds {seed} and {other} give the same orders. Where does the seed come in?"
     for epoch in range(EPOCHS_OF_OTHER_SEED):
-        images, changed = (
-            [image for step in steps_of(epoch, order) for image in of[step]] for of in (table, next_table)
-        )
+        images, changed = ([image for step in order.steps(epoch) for image in of[step]] for of in (table, next_table))
         if images == changed:
             return (
                 f"Epoch {epoch} has the same order with seed {seed} as with seed {other}, other epochs do not. What is "

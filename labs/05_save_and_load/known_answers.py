@@ -121,5 +121,5 @@ def by_every_variable(training, folder, last_step, every):
 
 ANSWERS.right("run", by_every_variable)
 
-
+SAME_MISTAKES = ("own file",)
 SOLUTIONS = {"run": {"run": run_with()}}

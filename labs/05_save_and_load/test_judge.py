@@ -1,4 +1,4 @@
-"""Lab 05: orders of images, what checkpoints lack, which to use; resumed programs in a process of their own."""
+"""Lab 05: orders of images, what checkpoints lack, which to use."""
 
 import numpy as np
 import pytest
@@ -9,10 +9,7 @@ from lab_05.judge import LAB, first_difference
 from course_tools.sandbox.cells import Cells
 from distlab.labs import registry
 from distlab.labs.by_programs import changed
-from tests.distlab.labs.judged_apart import assert_told_apart
-from tests.distlab.labs.known_wrong import SEEDS, assert_wrong_state, right_answers, verdict_on
-
-# The images of a step ------------------------------------------------------------------------------------------------
+from tests.distlab.labs.known_wrong import right_answers, verdict_on, wrong_answers
 
 NUMBERS_OF = """
 def numbers_of(step, images, batch, seed):
@@ -21,24 +18,20 @@ def numbers_of(step, images, batch, seed):
     return order[place * batch : (place + 1) * batch]
 """
 ORDER = "np.random.default_rng([seed, epoch]).permutation(images)"
-WRONG_ORDERS = {
-    "in each step": (("[seed, epoch]", "[seed, step]"), "are in the same epoch, and both have image"),
-    "same in each epoch": (("[seed, epoch]", "seed"), "must the order depend on besides the seed?"),
-    "without the seed": (("[seed, epoch]", "epoch"), "give the same orders. Where does the seed come in?"),
-    "cut first": (("(images)", "(images // batch * batch)"), "Are the images shuffled before or after the cut?"),
-    "last batch smaller": (("images // batch", "-(-images // batch)"), "whole numbers for each step"),
-    "drawn": (("permutation(images)", "integers(0, images, images)"), "Are the images drawn, or shuffled?"),
-}
-
-
-@pytest.mark.parametrize("title", WRONG_ORDERS)
-def test_a_wrong_order_gets_its_hint(title):
-    change, words = WRONG_ORDERS[title]
-    answer = changed(NUMBERS_OF, change)
-    for seed in SEEDS:
-        verdict = verdict_on(LAB, "numbers_of", {"numbers_of": answer}, seed)
-        assert_wrong_state(verdict)
-        assert words in verdict.text and verdict.share == 0
+test_a_wrong_order_gets_its_hint = wrong_answers(
+    LAB,
+    *(
+        ("numbers_of", changed(NUMBERS_OF, change), 0, words)
+        for change, words in (
+            (("[seed, epoch]", "[seed, step]"), "are in the same epoch, and both have image"),
+            (("[seed, epoch]", "seed"), "must the order depend on besides the seed?"),
+            (("[seed, epoch]", "epoch"), "give the same orders. Where does the seed come in?"),
+            (("(images)", "(images // batch * batch)"), "Are the images shuffled before or after the cut?"),
+            (("images // batch", "-(-images // batch)"), "whole numbers for each step"),
+            (("permutation(images)", "integers(0, images, images)"), "Are the images drawn, or shuffled?"),
+        )
+    ),
+)
 
 
 def by_another_generator(step, images, batch, seed):
@@ -73,9 +66,6 @@ def test_an_order_must_be_found_again_by_a_new_process(order, is_right):
     assert verdict.is_right if is_right else "in a new process" in verdict.text, verdict
 
 
-# What a checkpoint lacks ---------------------------------------------------------------------------------------------
-
-
 def by_the_spread_of_the_factors(straight, resumed):
     part = first_difference(straight, resumed, lambda loss, known: abs(loss - known) < 1e-5 * known)
     factors = np.divide(resumed[0]["changes"], straight[0]["changes"])
@@ -101,9 +91,6 @@ def test_what_students_read_shows_what_is_lacking_and_does_not_say_it():
     assert len(lines) == 6 and lines[0].split()[0] == "straight" and lines[1].split()[0] == "resumed"
 
 
-# Which checkpoint to use ---------------------------------------------------------------------------------------------
-
-
 def by_going_back(checkpoints, keep):
     newest, kept, to_delete = None, 0, []
     for files in sorted(checkpoints, key=lambda files: -files["number"]):
@@ -122,8 +109,3 @@ test_another_right_answer_gets_full_marks = right_answers(
     ("lacks", by_the_spread_of_the_factors),
     ("housekeeping", by_going_back),
 )
-
-
-@pytest.mark.slow
-def test_resumed_programs_are_told_apart():
-    assert_told_apart("05", ("own file",))

@@ -604,11 +604,8 @@ def ring_mistakes(way: int) -> list[Mistake]:
         Mistake(AGAIN, of_both((1, 0), adds=True)),
         Mistake(NOBODY_TOLD, of_both()),
         Mistake(
-            (
-                "The messages are right: each finished chunk reaches every rank. But the array that rank "
-                "0 returns does not hold them. Does what you do with a chunk that arrives change that "
-                "array, or only a name or a list?"
-            ),
+            "The messages are right: each finished chunk reaches every rank. But the array that rank 0 returns does "
+            "not hold them. Does what you do with a chunk that arrives change that array, or only a name or a list?",
             of_both((1, 0), writes=False),
         ),
         Mistake(explained, of_both((1, 1))),
@@ -666,10 +663,8 @@ HALVING_MISTAKES = [
     Mistake(then("Is the half that arrives the half that you add to?"), halving(lambda index, partner: True)),
     Mistake(
         then(
-            (
-                "Of two partners, one must own the lower half and the other the upper half, and on the "
-                "way back each half must go to the partner it was split from, the last split first."
-            ),
+            "Of two partners, one must own the lower half and the other the upper half, and on the way back each half "
+            "must go to the partner it was split from, the last split first.",
             of_lack,
         ),
         halving(backwards=False),

@@ -1,11 +1,10 @@
 """Lab 06: other right answers, what is done past the virtual cluster, the pictures."""
 
 import numpy as np
-import pytest
 from lab_06.judge import LAB, halving, ring
 
 from distlab import collectives, draw
-from tests.distlab.labs.known_wrong import right_answers, verdict_on
+from tests.distlab.labs.known_wrong import right_answers, verdict_on, wrong_answers
 
 SCATTER, _, RING, HALVING = (exercise.name for exercise in LAB)
 HEARD = {}  # what ranks tell each other without a message
@@ -47,16 +46,11 @@ async def talks_past_the_cluster(rank, array):
     return np.sum([heard[index] for index in range(rank.size)], axis=0)
 
 
-@pytest.mark.parametrize(
-    ("answer", "share", "words"),
-    [
-        (changes_its_array, 0.75, "the array that a rank was given is changed"),
-        (talks_past_the_cluster, 0, "what a rank needs from others must come in messages"),
-    ],
+test_what_is_done_past_the_cluster_is_seen = wrong_answers(
+    LAB,
+    (RING, changes_its_array, 0.75, "the array that a rank was given is changed"),
+    (RING, talks_past_the_cluster, 0, "what a rank needs from others must come in messages"),
 )
-def test_what_is_done_past_the_cluster_is_seen(answer, share, words):
-    verdict = verdict_on(LAB, RING, {RING: answer})
-    assert words in verdict.text and verdict.share == share
 
 
 def test_the_picture_shows_the_students_own_run():

@@ -514,23 +514,20 @@ def CHIEF(worker: Any) -> bool:  # noqa: N802
     return is_chief(worker.cluster, worker.task_type, worker.index)
 
 
-def right_place(worker: Any, folder: Path) -> Path:
-    """The shared folder for the chief, a temporary one for the others."""
-    return folder if CHIEF(worker) else Path(tempfile.mkdtemp())
-
-
 def saving(
-    place: Callable[[Any, Path], Path] = right_place,
+    keeps: Callable[[Any], bool] = CHIEF,
+    place: Callable[[Any, Path], Path] = lambda worker, folder: Path(tempfile.mkdtemp()),
     file: Callable[[Any], str] = lambda worker: "model.keras",
     reads: Callable[[Any], bool] = lambda worker: True,
     saves: Callable[[Any], bool] = lambda worker: True,
     leaves: bool = False,
     then: Callable[[Any, Path], Any] = lambda worker, folder: None,
 ) -> Callable[..., None]:
-    """A program that saves in this place and file, and does something more; `leaves` what is temporary."""
+    """A program that saves in the shared folder where it `keeps`, and in a `place` elsewhere, which it may leave."""
 
     def program(worker: Any, model: Any, accuracy: Any, folder: Path) -> None:
-        value, own = accuracy.result() if reads(worker) else 0.0, place(worker, folder)
+        value = accuracy.result() if reads(worker) else 0.0
+        own = folder if keeps(worker) else place(worker, folder)
         own.mkdir(exist_ok=True)
         if saves(worker):
             model.save(own / file(worker))
@@ -555,16 +552,6 @@ def the_chief_in_another_order(worker: Any, model: Any, accuracy: Any, folder: P
 def of_chief(change: Callable[[Path], Any]) -> Callable[[Any, Path], Any]:
     """What only the chief does, with the folder."""
     return lambda worker, folder: change(folder) if CHIEF(worker) else None
-
-
-def is_worker_0(worker: Any) -> bool:
-    """Whatever the cluster is."""
-    return (worker.task_type, worker.index) == ("worker", 0)
-
-
-def is_of_first_job(worker: Any) -> bool:
-    """The first task of the job that the cluster lists first."""
-    return (worker.task_type, worker.index) == (next(iter(worker.cluster)), 0)
 
 
 def rewrites(form: str) -> Callable[[Path], Any]:
@@ -596,44 +583,38 @@ SAVING = ByPrograms(
         Mistake(after(": two different collectives would meet."), the_chief_in_another_order),
         Mistake(after(". Who keeps the result?"), saving(saves=lambda worker: False)),
         Mistake(after(". Which part of it has each worker?"), saving(reads=lambda worker: False)),
-        Mistake(RACE, saving(lambda worker, folder: folder)),
-        Mistake(RACE, saving(lambda worker, folder: folder if worker.index == 0 else right_place(worker, folder))),
+        Mistake(RACE, saving(lambda worker: True)),
+        Mistake(RACE, saving(lambda worker: worker.index == 0 or CHIEF(worker))),
         Mistake(
-            after(". Who is the chief if no task has this type?"),
-            saving(lambda worker, folder: folder if worker.task_type == "chief" else Path(tempfile.mkdtemp())),
+            after(". Who is the chief if no task has this type?"), saving(lambda worker: worker.task_type == "chief")
         ),
         Mistake(
             after(". Who is the chief where the cluster names one?"),
-            saving(lambda worker, folder: folder if is_worker_0(worker) else Path(tempfile.mkdtemp())),
+            saving(lambda worker: (worker.task_type, worker.index) == ("worker", 0)),
         ),
         Mistake(
             after(". Is a task the chief because `cluster` lists its job first?"),
-            saving(lambda worker, folder: folder if is_of_first_job(worker) else Path(tempfile.mkdtemp())),
+            saving(lambda worker: (worker.task_type, worker.index) == (next(iter(worker.cluster)), 0)),
         ),
-        Mistake(
-            SAYS_ALL,
-            saving(lambda worker, folder: folder if CHIEF(worker) else Path(tempfile.gettempdir()) / "own"),
-        ),
+        Mistake(SAYS_ALL, saving(place=lambda worker, folder: Path(tempfile.gettempdir()) / "own")),
         Mistake(
             after(". What is done once is for the chief."),
             saving(then=lambda worker, folder: (folder / "accuracy.txt").open("a").close()),
         ),
-        Mistake(
-            SAYS_ALL, saving(lambda worker, folder: folder if CHIEF(worker) else folder / f"worker-{worker.index}")
-        ),
+        Mistake(SAYS_ALL, saving(place=lambda worker, folder: folder / f"worker-{worker.index}")),
         Mistake(
             SAYS_ALL,
             saving(
-                lambda worker, folder: folder,
-                lambda worker: "model.keras" if CHIEF(worker) else "spare.keras",
+                lambda worker: True,
+                file=lambda worker: "model.keras" if CHIEF(worker) else "spare.keras",
                 then=lambda worker, folder: (folder / "spare.keras").unlink(missing_ok=True),
             ),
         ),
-        Mistake(SAYS_ALL, saving(lambda worker, folder: folder if CHIEF(worker) else folder.with_name("own"))),
+        Mistake(SAYS_ALL, saving(place=lambda worker, folder: folder.with_name("own"))),
         Mistake(
             SAYS_ALL,
             saving(
-                lambda worker, folder: folder if CHIEF(worker) else folder / "own",
+                place=lambda worker, folder: folder / "own",
                 then=lambda worker, folder: [file.unlink() for file in folder.glob("own/*")],
             ),
         ),
@@ -643,11 +624,8 @@ SAVING = ByPrograms(
         Mistake(SAYS_ALL, saving(then=of_chief(rewrites("{:.1%}")))),
         Mistake(SAYS_ALL, saving(then=of_chief(rewrites("accuracy: {:.3f}")))),
         Mistake(SAYS_ALL, saving(then=of_chief(lambda folder: (folder / "accuracy.txt").unlink()))),
-        Mistake(
-            after(": who removes it?"),
-            saving(leaves=True),
-        ),
-        Mistake(after(". Where must the chief save?"), saving(lambda worker, folder: Path(tempfile.mkdtemp()))),
+        Mistake(after(": who removes it?"), saving(leaves=True)),
+        Mistake(after(". Where must the chief save?"), saving(lambda worker: False)),
     ],
 )
 

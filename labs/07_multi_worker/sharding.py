@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from distlab.labs.by_programs import ByPrograms, Mistake
+from distlab.labs.by_programs import ByPrograms, Hint, formulas
 from distlab.labs.number_judge import number
 
 OFF, DATA, FILE, AUTO = POLICIES = ("OFF", "DATA", "FILE", "AUTO")
@@ -35,13 +35,13 @@ FEW_CASES = [
 ]
 
 
-def samples_seen(policy: str, images_per_file: Sequence[int], workers: int, batch: int) -> list[int] | None:
+def samples_seen(policy: str, files: Sequence[int], workers: int, batch: int) -> list[int] | None:
     """How many images each worker is given in one epoch; None where there are fewer files than workers."""
     if policy == OFF:
-        return [sum(images_per_file)] * workers
+        return [sum(files)] * workers
     if policy == DATA:
-        return of_all(divided, sizes(images_per_file, batch), workers)
-    return dealt(images_per_file, workers) if len(images_per_file) >= workers else None
+        return of_all(divided, sizes(files, batch), workers)
+    return dealt(files, workers) if len(files) >= workers else None
 
 
 def sizes(files: Sequence[int], batch: int) -> list[int]:
@@ -92,9 +92,17 @@ def shards(generator: np.random.Generator) -> list[Shards]:
     return [*(Shards(policy, *run) for policy in POLICIES for run in runs), *FEW_CASES]
 
 
-def under(policies: Sequence[str], program: Callable[[list[int], int, int], Any]) -> Callable[..., Any]:
-    """Wrong under these policies only."""
-    return lambda policy, *run: program(*run) if policy in policies else samples_seen(policy, *run)
+def known_of_shards(policy: str, files: Sequence[int], workers: int, batch: int) -> dict[str, Any]:
+    """What formulas may use, besides the functions above; `own` cuts a batch as a full one is cut."""
+    total, batches, enough = sum(files), sizes(files, batch), len(files) >= workers
+    as_data, as_file = (samples_seen(other, files, workers, batch) for other in (DATA, FILE))
+    by_batches = dealt(batches, workers)
+
+    def own(size: int, workers: int) -> list[int]:
+        return in_parts_of(-(-batch // workers), size, workers)
+
+    functions = {each.__name__: each for each in (divided, balanced, of_all, dealt, in_blocks)}
+    return functions | locals()
 
 
 def otherwise(case: Shards, counts: Any) -> str:
@@ -139,20 +147,58 @@ NO_FILES = (
     "this policy deals out no files, so TensorFlow does not refuse. What does a worker get for whom nothing is left?"
 )
 ENOUGH = "there are enough files, so TensorFlow does not refuse."
+AT_ONCE = "all images are divided at once here. What is divided, and how often?"
+OF_FILES = "these are numbers of files. How many images are in them?"
 IN_BLOCKS = "files are dealt out one by one like cards, not cut into connected blocks."
 BY_FILES = (FILE, AUTO)
 
 
-def none_if_empty(counts: list[int]) -> list[int] | None:
-    """None where some worker has nothing."""
-    return counts if all(counts) else None
-
-
-def enough(files: Sequence[int], workers: int) -> bool:
-    """Whether each worker gets a file."""
-    return len(files) >= workers
-
-
+# The policies under which a formula is wrong, the formula, and its hint.
+SHARD_FORMULAS: list[tuple[Sequence[str], str, Hint]] = [
+    (
+        [OFF],
+        "[len(part) for part in np.array_split(np.arange(total), workers)]",
+        "with OFF nothing is rewritten. What does a pipeline read that nobody has divided?",
+    ),
+    ([OFF], "right if enough else None", {FEW: NO_FILES}),
+    ([DATA], "right if enough else None", {FEW: NO_FILES}),
+    ([DATA], "right if all(right) else None", {FEW: NO_FILES}),
+    ([DATA], "by_batches", WHOLE_BATCHES),
+    ([DATA], "by_batches if all(by_batches) else None", WHOLE_BATCHES),
+    ([DATA], "in_blocks(batches, workers)", WHOLE_BATCHES),
+    ([DATA], "of_all(balanced, batches, workers)", BALANCED),
+    ([DATA], "[sum(size // workers for size in batches)] * workers", REST_LOST),
+    (
+        [DATA],
+        "of_all(divided, [batch] * (total // batch), workers)",
+        "the last batch is smaller, and it is trained on too.",
+    ),
+    (
+        [DATA],
+        "of_all(divided, [batch] * len(batches), workers)",
+        "the last batch is smaller than `batch`: how many images are left for it?",
+    ),
+    (
+        [DATA],
+        "of_all(own, batches, workers)",
+        "the last batch is smaller, and so are its parts. Of how many images is each of them?",
+    ),
+    ([DATA], "balanced(total, workers)", AT_ONCE),
+    ([DATA], "divided(total, workers)", AT_ONCE),
+    *(([policy], "in_blocks(files, workers)", IN_BLOCKS) for policy in BY_FILES),
+    *(([policy], "dealt([1] * len(files), workers) if enough else None", OF_FILES) for policy in BY_FILES),
+    (BY_FILES, "right if len(files) > workers else None", dict.fromkeys(BY_FILES, ENOUGH)),
+    (BY_FILES, "right if enough else [None] * workers", {FEW: AS_A_WHOLE}),
+    (
+        BY_FILES,
+        "dealt(files, workers)",
+        {FEW: "some worker would have no file at all. What does TensorFlow do then?"},
+    ),
+    *(([policy], "[total] * workers", "this would be OFF.") for policy in (DATA, FILE, AUTO)),
+    ([AUTO], "as_data", "this would be DATA. The pipeline reads files: what does AUTO try first?"),
+    *(([policy], "as_data", "this would be DATA.") for policy in (OFF, FILE)),
+    *(([policy], "as_file", "this would be FILE.") for policy in (OFF, DATA)),
+]
 SAMPLES_SEEN = ByPrograms(
     samples_seen,
     shards,
@@ -164,70 +210,10 @@ SAMPLES_SEEN = ByPrograms(
     after={FEW: lambda case: case.policy},
     otherwise=otherwise,
     mistakes=[
-        Mistake(
-            "with OFF nothing is rewritten. What does a pipeline read that nobody has divided?",
-            under([OFF], lambda f, w, b: [len(part) for part in np.array_split(np.arange(sum(f)), w)]),
-        ),
-        Mistake({FEW: NO_FILES}, under([OFF], lambda f, w, b: [sum(f)] * w if enough(f, w) else None)),
-        Mistake({FEW: NO_FILES}, under([DATA], lambda f, w, b: samples_seen(DATA, f, w, b) if enough(f, w) else None)),
-        Mistake({FEW: NO_FILES}, under([DATA], lambda f, w, b: none_if_empty(samples_seen(DATA, f, w, b)))),
-        Mistake(WHOLE_BATCHES, under([DATA], lambda f, w, b: dealt(sizes(f, b), w))),
-        Mistake(WHOLE_BATCHES, under([DATA], lambda f, w, b: none_if_empty(dealt(sizes(f, b), w)))),
-        Mistake(WHOLE_BATCHES, under([DATA], lambda f, w, b: in_blocks(sizes(f, b), w))),
-        Mistake(BALANCED, under([DATA], lambda f, w, b: of_all(balanced, sizes(f, b), w))),
-        Mistake(REST_LOST, under([DATA], lambda f, w, b: [sum(size // w for size in sizes(f, b))] * w)),
-        Mistake(
-            "the last batch is smaller, and it is trained on too.",
-            under([DATA], lambda f, w, b: of_all(divided, [b] * (sum(f) // b), w)),
-        ),
-        Mistake(
-            "the last batch is smaller than `batch`: how many images are left for it?",
-            under([DATA], lambda f, w, b: of_all(divided, [b] * len(sizes(f, b)), w)),
-        ),
-        Mistake(
-            "the last batch is smaller, and so are its parts. Of how many images is each of them?",
-            under([DATA], lambda f, w, b: of_all(lambda size, w: in_parts_of(-(-b // w), size, w), sizes(f, b), w)),
-        ),
-        Mistake(
-            "all images are divided at once here. What is divided, and how often?",
-            under([DATA], lambda f, w, b: balanced(sum(f), w)),
-        ),
-        Mistake(
-            "all images are divided at once here. What is divided, and how often?",
-            under([DATA], lambda f, w, b: divided(sum(f), w)),
-        ),
-        *(Mistake(IN_BLOCKS, under([policy], lambda f, w, b: in_blocks(f, w))) for policy in BY_FILES),
-        *(
-            Mistake(
-                "these are numbers of files. How many images are in them?",
-                under([policy], lambda f, w, b: dealt([1] * len(f), w) if enough(f, w) else None),
-            )
-            for policy in BY_FILES
-        ),
-        Mistake(
-            dict.fromkeys(BY_FILES, ENOUGH),
-            under(BY_FILES, lambda f, w, b: dealt(f, w) if len(f) > w else None),
-        ),
-        Mistake({FEW: AS_A_WHOLE}, under(BY_FILES, lambda f, w, b: dealt(f, w) if enough(f, w) else [None] * w)),
-        Mistake(
-            {FEW: "some worker would have no file at all. What does TensorFlow do then?"},
-            under(BY_FILES, lambda f, w, b: dealt(f, w)),
-        ),
-        *(
-            Mistake("this would be OFF.", under([policy], lambda f, w, b: [sum(f)] * w))
-            for policy in (DATA, FILE, AUTO)
-        ),
-        Mistake(
-            "this would be DATA. The pipeline reads files: what does AUTO try first?",
-            under([AUTO], lambda f, w, b: samples_seen(DATA, f, w, b)),
-        ),
-        *(
-            Mistake("this would be DATA.", under([policy], lambda f, w, b: samples_seen(DATA, f, w, b)))
-            for policy in (OFF, FILE)
-        ),
-        *(
-            Mistake("this would be FILE.", under([policy], lambda f, w, b: samples_seen(FILE, f, w, b)))
-            for policy in (OFF, DATA)
-        ),
+        mistake
+        for policies, formula, hint in SHARD_FORMULAS
+        for mistake in formulas(
+            samples_seen, {"": {f"({formula}) if policy in {policies} else right": hint}}, known_of_shards
+        )
     ],
 )

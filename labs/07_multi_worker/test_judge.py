@@ -15,7 +15,7 @@ from lab_07 import given, judge, sharding
 from lab_07.judge import LAB
 
 from distlab.runtime import processes
-from tests.distlab.labs.known_wrong import assert_not_done, right_answers, verdict_on
+from tests.distlab.labs.known_wrong import assert_not_done, right_answers, verdict_on, wrong_answers
 from tests.distlab.labs.solutions import namespace_of
 
 SOLUTION = namespace_of("07", solved=True)["diagnosis"]
@@ -96,17 +96,17 @@ def test_a_broken_job_starts_after_one_fix_and_no_other(letter):
     assert [choice for choice in choices if judge.starts_after(letter, *choice)] == [SOLUTION[letter]]
 
 
-@pytest.mark.parametrize(
-    ("letter", "choice", "words"),
-    [
-        ("A", ("task.index", "give every process a number of its own"), judge.SYMPTOMS["A"][1]),
-        ("C", ("cluster.worker", "write the same list in every process"), "the place is right; with this fix"),
-        ("F", ("task.type", "write the same list in every process"), "cannot be done in task.type."),
-    ],
+test_a_wrong_choice_costs_its_point_and_says_what_would_be_seen = wrong_answers(
+    LAB,
+    *(
+        ("diagnosis", SOLUTION | {letter: (field, fix)}, 5 / 6, words)
+        for letter, field, fix, words in (
+            ("A", "task.index", "give every process a number of its own", judge.SYMPTOMS["A"][1]),
+            ("C", "cluster.worker", "write the same list in every process", "the place is right; with this fix"),
+            ("F", "task.type", "write the same list in every process", "cannot be done in task.type."),
+        )
+    ),
 )
-def test_a_wrong_choice_costs_its_point_and_says_what_would_be_seen(letter, choice, words):
-    verdict = verdict_on(LAB, "diagnosis", {"diagnosis": SOLUTION | {letter: choice}})
-    assert words in verdict.text and verdict.share == pytest.approx(5 / 6)
 
 
 def test_a_partly_filled_diagnosis_earns_what_is_right():

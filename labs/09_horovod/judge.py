@@ -46,19 +46,8 @@ INITIALISE, PIN, SCALE, WRAP, BROADCAST, CHECKPOINT, SHARD, STEPS_PER_EPOCH = ST
 GUARD = "only rank 0"  # the one card that may be there twice: rank 0 alone reads the checkpoint too
 PROGRAM = [
     *("read options", "init", "pin by local rank", "load", "model", "rate by size", "optimizer", "slots", "restore"),
-    *(
-        "broadcast",
-        "shuffle",
-        "shard",
-        "batch",
-        "steps by size",
-        "steps",
-        "loss",
-        "wrap the tape",
-        "gradients",
-        "apply",
-    ),
-    *("only rank 0", "save"),
+    *("broadcast", "shuffle", "shard", "batch", "steps by size", "steps", "loss"),
+    *("wrap the tape", "gradients", "apply", "only rank 0", "save"),
 ]
 
 

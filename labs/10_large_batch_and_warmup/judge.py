@@ -4,7 +4,7 @@ Each exercise is its right program, the cases in which an answer is called, and 
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -13,7 +13,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from distlab.labs import Exercise, Lab
-from distlab.labs.by_programs import ByPrograms, Follows, Mistake, formulas
+from distlab.labs.by_programs import ByPrograms, Follows, Hint, formulas
 from distlab.labs.number_judge import is_near, number
 from distlab.labs.verdict import Picture, picture
 
@@ -69,9 +69,10 @@ def jobs(generator: Generator) -> list[Job]:
     return drawn
 
 
-def plan_for(ranks: Callable[[Job], int]) -> Callable[..., Numbers]:
-    """The plan of whoever counts the ranks so."""
-    return lambda *job: plan(*Job(*job)._replace(hosts=ranks(Job(*job)), ranks_per_host=1))
+def known_of_plan(*case: Any) -> dict[str, Any]:
+    """What formulas may use; `with_ranks(n)` is the plan of whoever counts n ranks."""
+    job = Job(*case)
+    return {"ranks": job.ranks, "with_ranks": lambda ranks: plan(*job._replace(hosts=ranks, ranks_per_host=1))}
 
 
 PLAN_FORMULAS = {
@@ -127,6 +128,13 @@ PLAN_FORMULAS = {
         ),
         "known_rate * global_batch": "divide by the batch that the known rate is for.",
     },
+    "": {
+        "with_ranks(ranks_per_host)": "all numbers are those of one host alone. How many ranks are there on all hosts?",
+        "with_ranks(hosts)": "all numbers are for one rank on each host. How many ranks does a host have?",
+        "with_ranks(hosts + ranks_per_host)": (
+            "hosts and ranks per host are added. How many ranks do 2 hosts with 4 ranks each have?"
+        ),
+    },
 }
 PLAN = ByPrograms(
     plan,
@@ -142,21 +150,7 @@ PLAN = ByPrograms(
         Follows(STEPS, WHOLE, lambda job, own: job.images // own[WHOLE]),
         Follows(RATE, WHOLE, lambda job, own: job.known_rate * own[WHOLE] / job.known_batch),
     ],
-    mistakes=[
-        *formulas(plan, PLAN_FORMULAS, lambda *job: {"ranks": Job(*job).ranks}),
-        Mistake(
-            "all numbers are those of one host alone. How many ranks are there on all hosts?",
-            plan_for(lambda job: job.ranks_per_host),
-        ),
-        Mistake(
-            "all numbers are for one rank on each host. How many ranks does a host have?",
-            plan_for(lambda job: job.hosts),
-        ),
-        Mistake(
-            "hosts and ranks per host are added. How many ranks do 2 hosts with 4 ranks each have?",
-            plan_for(lambda job: job.hosts + job.ranks_per_host),
-        ),
-    ],
+    mistakes=formulas(plan, PLAN_FORMULAS, known_of_plan),
 )
 
 # Gradual warm-up -----------------------------------------------------------------------------------------------------
@@ -211,14 +205,21 @@ def step_in_words(case: WarmUp) -> str:
     return f"in step {step} of {epochs} epochs with {count} steps, from {first:.4g} to {full:.4g}"
 
 
-def rising(part: Callable[[int, int, int], float]) -> Callable[..., float]:
-    """From the first rate on; `part(step, steps per epoch, epochs)` says which part of the way, at most 1."""
-    return lambda k, n, e, first, full: first + (full - first) * min(part(k, n, e), 1) if e else full
+def known_of_step(k: int, n: int, epochs: int, first: float, full: float) -> dict[str, Any]:
+    """What formulas may use: step `k`, `n` in an epoch, `e` epochs; `way` is the part of it that is done.
 
+    Without a warm-up `up_to(rate)` and `rising(part of the way)` are the full rate.
+    """
+    e = max(epochs, 1)
+    way = min(k / (n * e), 1)
 
-def curve(rate: Callable[[float, float, float], float]) -> Callable[..., float]:
-    """Another curve than a line: `rate(part of the way, first rate, full rate)`."""
-    return lambda k, n, e, first, full: rate(min(k / (n * e), 1), first, full) if e else full
+    def up_to(rate: float) -> float:
+        return rate if epochs else full
+
+    def rising(part: float) -> float:
+        return up_to(first + (full - first) * min(part, 1))
+
+    return {**locals(), "warm_up": warm_up}
 
 
 def not_on_the_line(case: WarmUp, rate: Any) -> str:
@@ -255,6 +256,33 @@ AGAIN = "the rate begins again at the first one in each epoch. Steps are counted
 FROM_ZERO = dict.fromkeys(RISES, "this line begins at 0. From which rate does the warm-up start?")
 AHEAD = dict.fromkeys(RISES, "the rate is one increment ahead in every step.")
 
+WARM_UP_FORMULAS: dict[str, Hint] = {
+    "warm_up(k, n, epochs, full, first)": "it falls. Which of the two rates comes first?",
+    "full": {FIRST: "that is the full rate at once."} | ALREADY,
+    "rising(k // (n * e))": {RISING: FLAT, RISING_ON: "that is a constant warm-up: the small rate, until it jumps."},
+    "rising(k // n / e)": {RISING: FLAT, RISING_ON: BY_EPOCH},
+    "rising((k // n + 1) / e)": BY_EPOCH,
+    "first + (full - first) * min(k / (n * epochs), 1)": {
+        FULL: "with 0 epochs of warm-up `warm_up` raises ZeroDivisionError."
+    },
+    "first if 0 < n * epochs <= k else right": {FULL: "the warm-up is over, and the rate falls back."},
+    "rising(k % n / n)": AGAIN,
+    "rising(k % n / (n * e))": AGAIN,
+    "rising(k / e)": "the warm-up is given in epochs, but the step is not.",
+    "rising(k / n)": "the warm-up takes one epoch here, not all of its epochs.",
+    "up_to(full * way)": {FIRST: "nothing would be learned in this step. From which rate does the warm-up start?"}
+    | FROM_ZERO,
+    "up_to(full * min((k + 1) / (n * e), 1))": {
+        FIRST: "that is one increment from 0. From which rate does the warm-up start?"
+    }
+    | FROM_ZERO,
+    "rising((k + 1) / (n * e))": {FIRST: "that is one increment too early. How many increments come before step 0?"}
+    | AHEAD,
+    "rising(k / (n * e - 1))": "these increments are too large: how many lie between step 0 and the end?",
+    "up_to(first * (full / first) ** way)": "the rate grows by equal factors; equal amounts are asked for.",
+    "up_to(first + full * way)": {FULL: "the first rate is added to the full one."} | BY_FULL,
+    "warm_up(k - (0 < k == n * epochs), n, epochs, first, full)": {FULL: "one increment is still missing."},
+}
 WARM_UP = ByPrograms(
     warm_up,
     all_steps,
@@ -269,58 +297,7 @@ WARM_UP = ByPrograms(
     ),
     otherwise=not_on_the_line,
     draw=lambda case, rate, every: partial(drawn_rates, case, rate, every),
-    mistakes=[
-        Mistake(
-            "it falls. Which of the two rates comes first?", lambda k, n, e, first, full: warm_up(k, n, e, full, first)
-        ),
-        Mistake({FIRST: "that is the full rate at once."} | ALREADY, lambda k, n, e, first, full: full),
-        Mistake(
-            {RISING: FLAT, RISING_ON: "that is a constant warm-up: the small rate, until it jumps."},
-            rising(lambda k, n, e: k // (n * e)),
-        ),
-        Mistake({RISING: FLAT, RISING_ON: BY_EPOCH}, rising(lambda k, n, e: k // n / e)),
-        Mistake(BY_EPOCH, rising(lambda k, n, e: (k // n + 1) / e)),
-        Mistake(
-            {FULL: "with 0 epochs of warm-up `warm_up` raises ZeroDivisionError."},
-            lambda k, n, e, first, full: first + (full - first) * min(k / (n * e), 1),
-        ),
-        Mistake(
-            {FULL: "the warm-up is over, and the rate falls back."},
-            lambda k, n, e, first, full: first if 0 < n * e <= k else warm_up(k, n, e, first, full),
-        ),
-        Mistake(AGAIN, rising(lambda k, n, e: k % n / n)),
-        Mistake(AGAIN, rising(lambda k, n, e: k % n / (n * e))),
-        Mistake("the warm-up is given in epochs, but the step is not.", rising(lambda k, n, e: k / e)),
-        Mistake("the warm-up takes one epoch here, not all of its epochs.", rising(lambda k, n, e: k / n)),
-        Mistake(
-            {FIRST: "nothing would be learned in this step. From which rate does the warm-up start?"} | FROM_ZERO,
-            curve(lambda way, first, full: full * way),
-        ),
-        Mistake(
-            {FIRST: "that is one increment from 0. From which rate does the warm-up start?"} | FROM_ZERO,
-            lambda k, n, e, first, full: full * min((k + 1) / (n * e), 1) if e else full,
-        ),
-        Mistake(
-            {FIRST: "that is one increment too early. How many increments come before step 0?"} | AHEAD,
-            rising(lambda k, n, e: (k + 1) / (n * e)),
-        ),
-        Mistake(
-            "these increments are too large: how many lie between step 0 and the end?",
-            rising(lambda k, n, e: k / (n * e - 1)),
-        ),
-        Mistake(
-            "the rate grows by equal factors; equal amounts are asked for.",
-            curve(lambda way, first, full: first * (full / first) ** way),
-        ),
-        Mistake(
-            {FULL: "the first rate is added to the full one."} | BY_FULL,
-            curve(lambda way, first, full: first + full * way),
-        ),
-        Mistake(
-            {FULL: "one increment is still missing."},
-            lambda k, n, e, first, full: warm_up(k - (0 < k == n * e), n, e, first, full),
-        ),
-    ],
+    mistakes=formulas(warm_up, {"": WARM_UP_FORMULAS}, known_of_step),
 )
 
 # The gradient noise scale --------------------------------------------------------------------------------------------
@@ -392,25 +369,15 @@ def of_sums(gradients: Array, batch: int) -> Numbers:
     return estimates(small, ranks**2 * large, batch, batch * ranks)
 
 
-def with_batch(whole: Callable[[Array, int], float]) -> Callable[..., Numbers]:
-    """The estimates of whoever takes another number of images for the large batch."""
-    return lambda gradients, batch: estimates(*squares(gradients), batch, whole(gradients, batch))
-
-
-def with_squares(change: Callable[[Array, float, float], tuple[Any, Any]]) -> Callable[..., Numbers]:
-    """The estimates from two other mean squares."""
-    return lambda gradients, batch: estimates(
-        *change(gradients, *squares(gradients)), batch, batch * gradients.shape[1]
-    )
-
-
 def known_of_gradients(gradients: Array, batch: int) -> dict[str, Any]:
     """What formulas may use."""
     small, large = squares(gradients)
     summed, first = of_sums(gradients, batch), steps_first(gradients, batch)
     ratios = [noise_scale(step[None], batch)[SCALE] for step in gradients]
     ranks, parameters = gradients.shape[1:]
-    return locals()
+    norms = [np.linalg.norm(each, axis=-1).mean() for each in (gradients, gradients.mean(axis=1))]
+    of_first, whole = noise_scale(gradients[:1], batch), batch * ranks
+    return {**locals(), "estimates": estimates}
 
 
 NOISY = "the mean over the ranks is taken for the true gradient, but it is noisy itself."
@@ -466,6 +433,22 @@ NOISE_FORMULAS = {
         "first['noise scale']": STEPS_FIRST,
         "math.sqrt(noise_scale)": "no root is needed: both numbers are squares.",
     },
+    "": {
+        "first": STEPS_FIRST,
+        "summed": SUMMED,
+        "of_first": "only the first step is used. Average the squares over all steps.",
+        "estimates(small, np.mean(np.sum(gradients.mean(axis=0) ** 2, axis=1)), batch, whole)": (
+            "that is a mean over the steps. The large batch's gradient is the mean over the ranks."
+        ),
+        "estimates(small / parameters, large, batch, whole)": ONE_MEAN,
+        "estimates(small, large / parameters, batch, whole)": ONE_MEAN,
+        "estimates(*norms, batch, whole)": NORM,
+        "estimates(small, large, batch, ranks)": BEHIND,
+        "estimates(small, large, batch, 2 * batch)": BEHIND,
+        "estimates(small, large, batch, len(gradients) * whole)": (
+            "the images of all steps are counted. How many are behind the gradient of one step?"
+        ),
+    },
 }
 NOISE_SCALE = ByPrograms(
     noise_scale,
@@ -476,25 +459,7 @@ NOISE_SCALE = ByPrograms(
     praise=lambda cases: (
         f"In the second case a batch of {noise_scale(*cases[1])[SCALE]:.0f} images has as much noise as gradient."
     ),
-    mistakes=[
-        *formulas(noise_scale, NOISE_FORMULAS, known_of_gradients),
-        Mistake(STEPS_FIRST, steps_first),
-        Mistake(SUMMED, of_sums),
-        Mistake("only the first step is used. Average the squares over all steps.", lambda g, b: noise_scale(g[:1], b)),
-        Mistake(
-            "that is a mean over the steps. The large batch's gradient is the mean over the ranks.",
-            with_squares(lambda g, small, large: (small, np.mean(np.sum(g.mean(axis=0) ** 2, axis=1)))),
-        ),
-        Mistake(ONE_MEAN, with_squares(lambda g, small, large: (small / g.shape[2], large))),
-        Mistake(ONE_MEAN, with_squares(lambda g, small, large: (small, large / g.shape[2]))),
-        Mistake(NORM, with_squares(lambda g, *_: [np.linalg.norm(x, axis=-1).mean() for x in (g, g.mean(axis=1))])),
-        Mistake(BEHIND, with_batch(lambda g, batch: g.shape[1])),
-        Mistake(BEHIND, with_batch(lambda g, batch: 2 * batch)),
-        Mistake(
-            "the images of all steps are counted. How many are behind the gradient of one step?",
-            with_batch(lambda g, batch: g.shape[0] * g.shape[1] * batch),
-        ),
-    ],
+    mistakes=formulas(noise_scale, NOISE_FORMULAS, known_of_gradients),
 )
 
 # The lab -------------------------------------------------------------------------------------------------------------

@@ -1,8 +1,7 @@
 """The judge of lab 11: a scaling table audited, Amdahl's law and α–β fitted, the time on 64 ranks predicted."""
 
 import math
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,12 +10,13 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from distlab.labs import Exercise, Lab
-from distlab.labs.by_programs import ByPrograms, Mistake, drawn_until, formulas
+from distlab.labs.by_programs import ByPrograms, Hint, Mistake, OfPart, drawn_until, formulas
 from distlab.labs.number_judge import are_two_numbers, is_near, number
 from distlab.labs.verdict import Picture, picture
 
 Array = NDArray[np.float64]
 Pair = tuple[float, float]
+Fit = Callable[[Array, Array], Array]
 
 # What a run processed ------------------------------------------------------------------------------------------------
 
@@ -84,7 +84,7 @@ EMPTY_LOOP = "no step was taken, so no image was processed. How efficient is tha
 PER_CENT = "a fraction is asked for, not per cent."
 ONE_STEP = "this run takes one step, and a single step has an efficiency."
 
-AUDIT_FORMULAS = {
+AUDIT_FORMULAS: dict[str, dict[str, Hint]] = {
     STEPS: {
         "-(-images // (batch * gpus))": ROUNDED_UP,
         "images / (batch * gpus)": "no step is taken in part. Which whole number is it?",
@@ -122,6 +122,7 @@ AUDIT_FORMULAS = {
         "efficiency or seconds_on_one / seconds / gpus": EMPTY_LOOP,
         "efficiency if steps > 1 else None": ONE_STEP,
         "efficiency if images > batch * gpus else None": ONE_STEP,
+        "1 / steps": {EFFICIENCY: "with no step at all `audit` raises ZeroDivisionError."},
     },
 }
 AUDIT = ByPrograms(
@@ -133,13 +134,7 @@ AUDIT = ByPrograms(
     ),
     parts=AUDITED,
     otherwise="that is not right. Write down what one step takes in, and count the steps.",
-    mistakes=[
-        *formulas(audit, AUDIT_FORMULAS, known_of_epoch),
-        Mistake(
-            {EFFICIENCY: "with no step at all `audit` raises ZeroDivisionError."},
-            lambda *epoch: audit(*epoch) | {EFFICIENCY: 1 / (epoch[0] // (epoch[1] * epoch[2]))},
-        ),
-    ],
+    mistakes=formulas(audit, AUDIT_FORMULAS, known_of_epoch),
 )
 
 # The published table -------------------------------------------------------------------------------------------------
@@ -246,7 +241,7 @@ def by_logarithms(columns: Array, seconds: Array) -> Array:
     return solution
 
 
-WRONG_FITS: dict[str, Callable[[Array, Array], Array]] = {
+WRONG_FITS: dict[str, Fit] = {
     "two of the times decide, with all their noise, and the others are not used.": (
         lambda columns, seconds: absolute(columns[[0, -1]], seconds[[0, -1]])
     ),
@@ -279,46 +274,73 @@ def noisy_times(generator: Generator, columns: Array, law: Callable[[], Any]) ->
     return list(drawn_until(is_clear, draw)[0])
 
 
-def off_by(program: Callable[[Array, Array], Array], columns: Array, pairs: list[tuple[Array, Array]]) -> float:
+def off_by(program: Fit, columns: Array, pairs: list[tuple[Array, Array]]) -> float:
     """How far a fit is from the best ones, where it is farthest."""
     return max(np.abs(program(columns, seconds) / best - 1).max() for seconds, best in pairs)
-
-
-def kind_of_times(columns: Array, seconds: Array) -> str:
-    """Whether they lie on the law."""
-    return EXACT if np.abs(columns @ relative(columns, seconds) / seconds - 1).max() < 1e-6 else NOISY
-
-
-def errors_too_large(columns: Array, seconds: Array, pair: Any) -> str:
-    """For every other fit of noisy times."""
-    errors, best = (columns @ np.array(x) / seconds - 1 for x in (pair, relative(columns, seconds)))
-    return (
-        f"the sum of squared relative errors is {np.sum(errors**2):.3g}, and {np.sum(best**2):.3g} can be reached. "
-        "What does your fit make as small as it can?"
-    )
-
-
-def drawn_law(names: Sequence[str], columns: Array, seconds: Array, pair: Any) -> Picture:
-    """What the law with these two numbers makes of each measured time; the worst is highlighted."""
-    from distlab import draw  # here, since it needs matplotlib
-
-    shares = dict(zip(names, (columns @ np.array(pair) / seconds).tolist(), strict=True))
-    worst = max(shares, key=lambda name: abs(shares[name] - 1))
-    said = f"Time by your law ÷ measured time; farthest from 1 for {worst}: {shares[worst]:.3g}."
-    shown = worst if abs(shares[worst] - 1) > 0.1 else None  # a right law misses times with noise
-    return picture(lambda: draw.bars(shares, "time by your law ÷ measured time (1 is right)", "{:.3g}", shown), said)
-
-
-class Times(NamedTuple):
-    """Of a program on several numbers of ranks."""
-
-    ranks: Array
-    seconds: Array
 
 
 def law_columns(ranks: Any) -> Array:
     """What the serial and the parallel seconds are multiplied with."""
     return np.stack([np.ones(len(ranks)), 1 / np.asarray(ranks)], axis=1)
+
+
+def ring_columns(ranks: int, sizes: Any) -> Array:
+    """Messages that follow one another, and the bytes that a rank sends."""
+    steps = 2 * (ranks - 1)
+    return np.stack([np.full(len(sizes), float(steps)), steps / ranks * np.asarray(sizes)], axis=1)
+
+
+class Timed(OfPart):
+    """Ranks and seconds of a program; ranks, sizes and seconds of all-reduces."""
+
+    @property
+    def columns(self) -> Array:
+        """What the two numbers of the law are multiplied with."""
+        return law_columns(self[0]) if len(self) == 2 else ring_columns(*self[:2])
+
+    def misses(self, pair: Any = None) -> Array:
+        """The relative errors of the law with these two numbers, or with the best ones."""
+        numbers = relative(self.columns, self[-1]) if pair is None else np.array(pair, float)
+        return np.asarray(self.columns @ numbers / self[-1] - 1)
+
+
+def errors_too_large(case: Timed, pair: Any) -> str:
+    """For every other fit of noisy times."""
+    own, least = np.sum(case.misses(pair) ** 2), np.sum(case.misses() ** 2)
+    reached = f"the sum of squared relative errors is {own:.3g}, and {least:.3g} can be reached."
+    return f"{reached} What does your fit make as small as it can?"
+
+
+def drawn_law(case: Timed, pair: Any, names: Sequence[str]) -> Callable[[], Picture] | None:
+    """What the law makes of each measured time, the worst highlighted; nothing where no law comes nearer."""
+    own = case.misses(pair)
+    worst = int(np.argmax(np.abs(own)))
+
+    def drawn() -> Picture:
+        from distlab import draw  # here, since it needs matplotlib
+
+        bars = dict(zip(names, (own + 1).tolist(), strict=True))
+        label = "time by your law ÷ measured time (1 is right)"
+        said = f"Time by your law ÷ measured time; farthest from 1 for {names[worst]}: {own[worst] + 1:.3g}."
+        return picture(lambda: draw.bars(bars, label, "{:.3g}", names[worst]), said)
+
+    return None if np.allclose(own, case.misses(), atol=0.01) else drawn
+
+
+def fit_mistakes(program: Callable[..., Pair], letters: str, table: Mapping[str, Hint]) -> list[Mistake]:
+    """Formulas, in which the right numbers have these letters; in noisy times also other fits."""
+
+    def known(*case: Any) -> dict[str, Any]:
+        return {"columns": Timed(EXACT, *case).columns} | dict(zip(letters, program(*case), strict=True))
+
+    def fitted(wrong: Fit) -> Callable[..., Array]:
+        return lambda *case: wrong(Timed(NOISY, *case).columns, case[-1])
+
+    fits = [Mistake({NOISY: hint}, fitted(wrong)) for hint, wrong in WRONG_FITS.items()]
+    return [*formulas(program, {"": table}, known), *fits]
+
+
+# Amdahl's law --------------------------------------------------------------------------------------------------------
 
 
 def amdahl(ranks: Array, seconds: Array) -> Pair:
@@ -327,7 +349,7 @@ def amdahl(ranks: Array, seconds: Array) -> Pair:
     return float(serial), float(parallel)
 
 
-def times(generator: Generator) -> list[Times]:
+def times(generator: Generator) -> list[Timed]:
     """Exact ones from one rank on and from two on, and noisy ones."""
 
     def law() -> Pair:
@@ -335,17 +357,14 @@ def times(generator: Generator) -> list[Times]:
         return parallel * float(generator.uniform(0.08, 0.2)), parallel
 
     exact = [np.array([1, 2, 4, 8]), np.array([2, 3, 6, 12, 24])]
-    cases = [Times(ranks, law_columns(ranks) @ np.array(law())) for ranks in exact]
+    cases = [Timed(EXACT, ranks, law_columns(ranks) @ np.array(law())) for ranks in exact]
     ranks = np.array([1, 2, 4, 8, 16])
-    return cases + [Times(ranks, seconds) for seconds in noisy_times(generator, law_columns(ranks), law)]
+    return cases + [Timed(NOISY, ranks, seconds) for seconds in noisy_times(generator, law_columns(ranks), law)]
 
 
-def no_such_law(case: Times, pair: Any) -> str:
-    """For every other pair."""
-    ranks, seconds = case
-    if kind_of_times(law_columns(ranks), seconds) == NOISY:
-        return errors_too_large(law_columns(ranks), seconds, pair)
-    serial, parallel = pair
+def no_such_law(case: Timed, pair: Any) -> str:
+    """For every other pair of exact times."""
+    ranks, seconds, serial, parallel = *case, *pair
     first = "" if ranks[0] == 1 else "Right where the first time is that of one rank, and here it is not. "
     if min(pair) < 0:
         return f"{first}A part of {min(pair):.3g} s is not possible: no work takes less than 0 seconds."
@@ -387,51 +406,25 @@ def law_in_words(serial: float, parallel: float) -> str:
 AMDAHL = ByPrograms(
     amdahl,
     times,
-    said=lambda case: f"on {', '.join(map(str, case.ranks))} ranks",
+    said=lambda case: f"on {', '.join(map(str, case[0]))} ranks",
     parts=(EXACT, NOISY),
-    split=lambda case, pair: {kind_of_times(law_columns(case.ranks), case.seconds): tuple(map(float, pair))},
+    split=lambda case, pair: {case.part: tuple(map(float, pair))},
     after={NOISY: [EXACT]},
     tolerance={EXACT: 1e-3, NOISY: 0.05},
     form=lambda case, pair: (
         None if are_two_numbers(pair) else "`amdahl` gives two numbers, the serial and the parallel seconds."
     ),
-    otherwise=no_such_law,
+    otherwise={EXACT: no_such_law, NOISY: errors_too_large},
     praise=lambda cases: law_in_words(*amdahl(*cases[-1])),
-    draw=lambda case, pair, every: partial(
-        drawn_law,
-        [f"{count} rank{'s' if count > 1 else ''}" for count in case.ranks],
-        law_columns(case.ranks),
-        case.seconds,
-        pair,
+    draw=lambda case, pair, every: drawn_law(
+        case, pair, [f"{count} rank{'s' if count > 1 else ''}" for count in case[0]]
     ),
-    mistakes=[
-        *formulas(
-            amdahl,
-            {"": AMDAHL_FORMULAS},
-            lambda *case: {"columns": law_columns(case[0])} | dict(zip("sw", amdahl(*case), strict=True)),
-        ),
-        *(
-            Mistake({NOISY: hint}, lambda ranks, seconds, wrong=wrong: wrong(law_columns(ranks), seconds))
-            for hint, wrong in WRONG_FITS.items()
-        ),
-    ],
+    mistakes=fit_mistakes(amdahl, "sw", AMDAHL_FORMULAS),
 )
 
+# α and β -------------------------------------------------------------------------------------------------------------
+
 LATENCY, PER_BYTE = "latency", "seconds per byte"
-
-
-class Reduced(NamedTuple):
-    """Ring all-reduces of several sizes."""
-
-    ranks: int
-    sizes: Array
-    seconds: Array
-
-
-def ring_columns(ranks: int, sizes: Any) -> Array:
-    """Messages that follow one another, and the bytes that a rank sends."""
-    steps = 2 * (ranks - 1)
-    return np.stack([np.full(len(sizes), float(steps)), steps / ranks * np.asarray(sizes)], axis=1)
 
 
 def alpha_beta(ranks: int, sizes: Array, seconds: Array) -> Pair:
@@ -445,27 +438,13 @@ def network(generator: Generator) -> Array:
     return 10.0 ** np.array([generator.uniform(-5.3, -4.3), generator.uniform(-9.7, -8.7)])
 
 
-def reduced(generator: Generator) -> list[Reduced]:
+def reduced(generator: Generator) -> list[Timed]:
     """Exact on 8, on 2, and on 6 ranks that are connected by a telephone line; noisy on 8."""
     sizes, cases = 4 * 10 ** np.arange(2, 8), []
     for ranks, slow in ((8, 1), (2, 1), (6, 1e3)):
-        cases.append(Reduced(ranks, sizes, ring_columns(ranks, sizes) @ (slow * network(generator))))
+        cases.append(Timed(EXACT, ranks, sizes, ring_columns(ranks, sizes) @ (slow * network(generator))))
     noisy = noisy_times(generator, ring_columns(8, sizes), lambda: network(generator))
-    return cases + [Reduced(8, sizes, seconds) for seconds in noisy]
-
-
-def parts_of_network(case: Reduced, pair: Any) -> dict[str, Any]:
-    """The two numbers for exact times, both together for noisy ones."""
-    if kind_of_times(ring_columns(*case[:2]), case.seconds) == NOISY:
-        return {NOISY: tuple(map(float, pair))}
-    return dict(zip((LATENCY, PER_BYTE), pair, strict=True))
-
-
-def no_such_network(case: Reduced, said: Any) -> str:
-    """For all other numbers."""
-    if kind_of_times(ring_columns(*case[:2]), case.seconds) == NOISY:
-        return errors_too_large(ring_columns(*case[:2]), case.seconds, said)
-    return "that is not right. How many messages follow one another, and of what size is each?"
+    return cases + [Timed(NOISY, 8, sizes, seconds) for seconds in noisy]
 
 
 UNIT = "seconds are asked for, not another unit."
@@ -486,31 +465,25 @@ NETWORK_FORMULAS = {
     "(a, b / 8)": "that is per bit. A byte has 8 of them.",
 }
 
-
+OF_MESSAGES = "that is not right. How many messages follow one another, and of what size is each?"
 ALPHA_BETA = ByPrograms(
     alpha_beta,
     reduced,
-    said=lambda case: f"on {case.ranks} ranks",
+    said=lambda case: f"on {case[0]} ranks",
     parts=(LATENCY, PER_BYTE, NOISY),
-    split=parts_of_network,
+    split=lambda case, pair: (
+        {NOISY: tuple(map(float, pair))} if case.part == NOISY else dict(zip((LATENCY, PER_BYTE), pair, strict=True))
+    ),
     after={NOISY: [LATENCY, PER_BYTE]},
     weights={LATENCY: 1, PER_BYTE: 1, NOISY: 2},
     tolerance={LATENCY: 1e-3, PER_BYTE: 1e-3, NOISY: 0.05},
     form=lambda case, pair: (
         None if are_two_numbers(pair) else "`alpha_beta` gives two numbers, the latency and the seconds per byte."
     ),
-    otherwise=no_such_network,
-    draw=lambda case, pair, every: partial(
-        drawn_law, [f"{size:,} bytes" for size in case.sizes], ring_columns(*case[:2]), case.seconds, pair
-    ),
+    otherwise={LATENCY: OF_MESSAGES, PER_BYTE: OF_MESSAGES, NOISY: errors_too_large},
+    draw=lambda case, pair, every: drawn_law(case, pair, [f"{size:,} bytes" for size in case[1]]),
     praise=lambda cases: f"The last measurements have a latency of {1e6 * alpha_beta(*cases[-1])[0]:.1f} µs.",
-    mistakes=[
-        *formulas(alpha_beta, {"": NETWORK_FORMULAS}, lambda *case: dict(zip("ab", alpha_beta(*case), strict=True))),
-        *(
-            Mistake({NOISY: hint}, lambda p, sizes, seconds, wrong=wrong: wrong(ring_columns(p, sizes), seconds))
-            for hint, wrong in WRONG_FITS.items()
-        ),
-    ],
+    mistakes=fit_mistakes(alpha_beta, "ab", NETWORK_FORMULAS),
 )
 
 # 64 ranks ------------------------------------------------------------------------------------------------------------
@@ -534,20 +507,24 @@ class Measured(NamedTuple):
     nbytes: int
 
 
-def predicted(
-    ranks: int,
-    is_weak: bool,
-    computing_ranks: Array,
-    computing_seconds: Array,
-    reducing_ranks: int,
-    sizes: Array,
-    reducing_seconds: Array,
-    nbytes: int,
-) -> float:
-    """Seconds of a step on `ranks` ranks: computing by Amdahl's law, then a ring all-reduce of the gradient."""
-    serial, parallel = amdahl(computing_ranks, computing_seconds)
-    computing = serial + (parallel if is_weak else parallel / ranks)
-    return computing + ring(ranks, nbytes, *alpha_beta(reducing_ranks, sizes, reducing_seconds))
+def predicted(*job: Any) -> float:
+    """Seconds of a step that is `Measured`: computing by Amdahl's law, then a ring all-reduce of the gradient."""
+    return float(known_of_step(*job)["step"])
+
+
+def known_of_step(*case: Any, computing: Fit = relative, reducing: Fit = relative) -> dict[str, Any]:
+    """What formulas may use, by these fits: p ranks, measured on q; s, w, a and b; `ring(ranks, bytes)`."""
+    job = Measured(*case)
+    serial, parallel = computing(law_columns(job.computing_ranks), job.computing_seconds)
+    latency, seconds_per_byte = reducing(ring_columns(job.reducing_ranks, job.sizes), job.reducing_seconds)
+    taken = serial + (parallel if job.is_weak else parallel / job.ranks)
+
+    def all_reduce(ranks: int, nbytes: float, a: float = latency, b: float = seconds_per_byte) -> float:
+        return ring(ranks, nbytes, a, b)
+
+    names = {"s": serial, "w": parallel, "a": latency, "b": seconds_per_byte, "p": job.ranks, "q": job.reducing_ranks}
+    step = taken + all_reduce(job.ranks, job.nbytes)
+    return job._asdict() | names | {"computing": taken, "ring": all_reduce, "step": step}
 
 
 def ring(ranks: int, nbytes: float, latency: float, seconds_per_byte: float) -> float:
@@ -571,17 +548,9 @@ def drawn_step(generator: Generator, ranks: int, reducing_ranks: int, scale: flo
     return Measured(ranks, False, computing_ranks, computing, reducing_ranks, sizes, reducing, nbytes)
 
 
-def with_fits(computing: Callable[..., Array], reducing: Callable[..., Array]) -> Callable[..., float]:
+def with_fits(computing: Fit, reducing: Fit) -> Callable[..., float]:
     """The prediction by other fits."""
-
-    def program(*case: Any) -> float:
-        job = Measured(*case)
-        serial, parallel = computing(law_columns(job.computing_ranks), job.computing_seconds)
-        net = reducing(ring_columns(job.reducing_ranks, job.sizes), job.reducing_seconds)
-        divided = parallel if job.is_weak else parallel / job.ranks
-        return float(serial + divided + ring(job.ranks, job.nbytes, *net))
-
-    return program
+    return lambda *job: float(known_of_step(*job, computing=computing, reducing=reducing)["step"])
 
 
 WRONG_PREDICTIONS = {
@@ -591,7 +560,7 @@ WRONG_PREDICTIONS = {
 }
 
 
-def steps(generator: Generator) -> list[Measured]:
+def steps(generator: Generator) -> list[OfPart]:
     """Exact ones, with more computing and with more all-reduce; noisy ones, in one of which each wrong fit is off.
 
     Each exact one is asked for both kinds of scaling.
@@ -611,27 +580,15 @@ def steps(generator: Generator) -> list[Measured]:
         lambda jobs: len({known_of_step(*job)["computing"] > predicted(*job) / 2 for job in jobs}) == 2,
         lambda: [drawn_step(generator, *ranks) for ranks in pairs],
     )
-    return [job._replace(is_weak=is_weak) for job in exact for is_weak in (False, True)] + drawn_until(
+    noisy_ones = drawn_until(
         lambda jobs: all(
             max(abs(wrong(*job) / predicted(*job) - 1) for job in jobs) > CLEARLY_OFF
             for wrong in WRONG_PREDICTIONS.values()
         ),
         draw,
     )
-
-
-def known_of_step(*case: Any) -> dict[str, Any]:
-    """What formulas may use: p ranks, measured on q; s and w; `ring(ranks, bytes)`."""
-    job = Measured(*case)
-    serial, parallel = amdahl(job.computing_ranks, job.computing_seconds)
-    latency, seconds_per_byte = alpha_beta(job.reducing_ranks, job.sizes, job.reducing_seconds)
-    computing = serial + (parallel if job.is_weak else parallel / job.ranks)
-
-    def all_reduce(ranks: int, nbytes: float, a: float = latency, b: float = seconds_per_byte) -> float:
-        return ring(ranks, nbytes, a, b)
-
-    names = {"s": serial, "w": parallel, "a": latency, "b": seconds_per_byte, "computing": computing}
-    return names | {"p": job.ranks, "q": job.reducing_ranks, "ring": all_reduce}
+    both = [OfPart(part, *job._replace(is_weak=part == WEAK)) for job in exact for part in (STRONG, WEAK)]
+    return [*both, *(OfPart(NOISY, *job) for job in noisy_ones)]
 
 
 STEP_FORMULAS = {
@@ -675,12 +632,6 @@ STEP_FORMULAS = {
 }
 
 
-def kind_of_step(job: Measured) -> str:
-    """The part of the exercise that it belongs to."""
-    is_noisy = kind_of_times(law_columns(job.computing_ranks), job.computing_seconds) == NOISY
-    return NOISY if is_noisy else WEAK if job.is_weak else STRONG
-
-
 def on_64_ranks(before: float, after: float) -> str:
     """What the last case comes to."""
     efficiency = before / after / 64
@@ -690,9 +641,9 @@ def on_64_ranks(before: float, after: float) -> str:
 PREDICTED = ByPrograms(
     predicted,
     steps,
-    said=lambda job: f"s on {job.ranks} ranks, the all-reduce measured on {job.reducing_ranks}",
+    said=lambda job: f"s on {job[0]} ranks, the all-reduce measured on {job[4]}",
     parts=(STRONG, WEAK, NOISY),
-    split=lambda job, seconds: {kind_of_step(job): number(seconds)},
+    split=lambda job, seconds: {job.part: number(seconds)},
     after={NOISY: [STRONG]},
     weights={STRONG: 1, WEAK: 1, NOISY: 2},
     tolerance={STRONG: 1e-3, WEAK: 1e-3, NOISY: 0.05},
@@ -703,7 +654,7 @@ PREDICTED = ByPrograms(
         **dict.fromkeys((STRONG, WEAK), "that is not right. Print what the computing and the all-reduce take."),
         NOISY: f"{NOISE:.0%} of noise in them moves the prediction far: see exercises 3 and 4.",
     },
-    praise=lambda cases: on_64_ranks(cases[-1].computing_seconds[0], predicted(*cases[-1])),
+    praise=lambda cases: on_64_ranks(cases[-1][3][0], predicted(*cases[-1])),
     mistakes=[
         *formulas(predicted, {"": STEP_FORMULAS}, known_of_step),
         *(Mistake({NOISY: hint}, program) for hint, program in WRONG_PREDICTIONS.items()),

@@ -26,8 +26,7 @@ from distlab import costs
 from distlab.collectives import all_gather, ring_all_reduce
 from distlab.labs import Answer, Exercise, Lab
 from distlab.labs.answer_errors import first_sentence, sentence
-from distlab.labs.by_changes import mistakes
-from distlab.labs.by_programs import ByPrograms, Mistake, Program, changed
+from distlab.labs.by_programs import ByPrograms, Mistake, Program, by_changes, changed
 from distlab.labs.number_judge import counted
 from distlab.labs.plain_data import Array, Plain
 from distlab.model_parallel import pipelines
@@ -406,8 +405,8 @@ LAB = Lab(
             judge_layers(
                 changed(BY_COLUMNS, **KNOWN),
                 Mistake({ANY: ROWS_DO_NOT_FIT}, SIDE_BY_SIDE),
-                *mistakes(BY_COLUMNS, WRONG_COLUMNS, (EQUAL, ANY), **KNOWN),
-                *mistakes(BY_COLUMNS, LONG_COLUMNS, (BYTES,), **KNOWN),
+                *by_changes(BY_COLUMNS, WRONG_COLUMNS, (EQUAL, ANY), **KNOWN),
+                *by_changes(BY_COLUMNS, LONG_COLUMNS, (BYTES,), **KNOWN),
             ),
         ),
         Exercise(
@@ -415,8 +414,8 @@ LAB = Lab(
             4,
             judge_layers(
                 changed(BY_ROWS, **KNOWN),
-                *mistakes(BY_ROWS, WRONG_ROWS, (EQUAL, ANY), **KNOWN),
-                *mistakes(BY_ROWS, LONG_ROWS, (BYTES,), **KNOWN),
+                *by_changes(BY_ROWS, WRONG_ROWS, (EQUAL, ANY), **KNOWN),
+                *by_changes(BY_ROWS, LONG_ROWS, (BYTES,), **KNOWN),
             ),
         ),
         Exercise(
@@ -427,9 +426,9 @@ LAB = Lab(
                 *(
                     each
                     for part, table in WRONG_LAYERS.items()
-                    for each in mistakes(TWO_LAYERS, table, (part,), **KNOWN)
+                    for each in by_changes(TWO_LAYERS, table, (part,), **KNOWN)
                 ),
-                *mistakes(TWO_LAYERS, SWAPPED, (OUTPUTS, GRADIENT), **KNOWN),
+                *by_changes(TWO_LAYERS, SWAPPED, (OUTPUTS, GRADIENT), **KNOWN),
             ),
         ),
     ],

@@ -14,8 +14,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from distlab.labs import Answer, Verdict, not_done, right, wrong
-from distlab.labs.by_changes import mistakes
-from distlab.labs.by_programs import ByPrograms, changed, formulas
+from distlab.labs.by_programs import ByPrograms, by_changes, changed, formulas
 from distlab.labs.number_judge import counted, problem_of_names
 from distlab.labs.number_judge import number as as_number
 from distlab.labs.verdict import Picture, picture
@@ -356,7 +355,7 @@ ORDER = ByPrograms(
     }
     | dict.fromkeys((ON_FOUR, ON_ANY), lambda case, seen: seen.text),
     praise=lambda cases: "For 4 stages, 8 micro-batches: 33 seconds as under GPipe, and stage 0 holds 4, not 8.",
-    mistakes=mistakes(ORDER_TEXT, OTHERS_AHEAD, (TIME, MEMORY)),
+    mistakes=by_changes(ORDER_TEXT, OTHERS_AHEAD, (TIME, MEMORY)),
 )
 
 # The number of micro-batches -----------------------------------------------------------------------------------------
@@ -536,7 +535,7 @@ PLAN_OF_BATCH = ByPrograms(
     ),
     mistakes=[
         *formulas(plan, PLAN_FORMULAS, more_of_plan),
-        *mistakes(PLAN_TEXT, OTHER_COUNTS, (COUNT,), Pipeline=Pipeline),
-        *mistakes(PLAN_TEXT, NONE_POSSIBLE, PLAN, Pipeline=Pipeline),
+        *by_changes(PLAN_TEXT, OTHER_COUNTS, (COUNT,), Pipeline=Pipeline),
+        *by_changes(PLAN_TEXT, NONE_POSSIBLE, PLAN, Pipeline=Pipeline),
     ],
 )

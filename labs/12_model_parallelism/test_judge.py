@@ -6,11 +6,10 @@ from lab_12 import judge, schedules
 from lab_12.judge import LAB, drawn_layers
 
 from distlab.collectives import ring_all_reduce
-from distlab.labs import RIGHT
 from distlab.model_parallel import pipelines
 from distlab.model_parallel.pipelines import BACKWARD, FORWARD
 from distlab.simulate import World
-from tests.distlab.labs.known_wrong import right_answers, verdict_on
+from tests.distlab.labs.known_wrong import right_answers, verdict_on, wrong_answers
 from tests.distlab.labs.slopes import assert_are_slopes
 
 TABLE, ORDER, PLAN = "table", "one_forward_one_backward", "plan"
@@ -25,24 +24,11 @@ stage 1 | .  F0 F1 .  B0 F2 B1 F3 B2 .  B3
 stage 2 | .  .  F0 B0 F1 B1 F2 B2 F3 B3
 """
 ALL = "F0 F1 F2 F3 B0 B1 B2 B3"
-
-
-def rows(*orders, waits=(0, 1, 2)):
-    """Rows of passes, each after its waits."""
-    return "\n".join(f"{'.. ' * wait}{order}" for order, wait in zip(orders, waits, strict=True))
-
-
-@pytest.mark.parametrize(
-    ("table", "share", "words"),
-    [
-        (rows(ALL, ALL, ALL, waits=(0, 0, 0)), 0, "Stage 1 and stage 0 do F0 in the same slot, 0"),
-        (GPIPE.replace("F0  F1  F2  F3  B3", "B3  F0  F1  F2  F3"), 0, "Stage 2 does B3 before F3"),
-        (IN_TURN, 1, "12 slots"),
-    ],
+test_a_wrong_table_gets_its_hint = wrong_answers(
+    LAB,
+    (TABLE, "\n".join([ALL] * 3), 0, "Stage 1 and stage 0 do F0 in the same slot, 0"),
+    (TABLE, GPIPE.replace("F0  F1  F2  F3  B3", "B3  F0  F1  F2  F3"), 0, "Stage 2 does B3 before F3"),
 )
-def test_a_table_is_read(table, share, words):
-    verdict = verdict_on(LAB, TABLE, {TABLE: table})
-    assert words in verdict.text and verdict.share == share and (verdict.state == RIGHT) == (share == 1)
 
 
 def by_counting(stage, stages, micro_batches):
@@ -86,7 +72,12 @@ async def in_one_message(rank, network):
 
 
 test_another_right_answer_gets_full_marks = right_answers(
-    LAB, (ORDER, by_counting), (PLAN, by_examples), ("by_rows", rank_0_brings_the_bias), ("two_layers", in_one_message)
+    LAB,
+    (TABLE, IN_TURN),
+    (ORDER, by_counting),
+    (PLAN, by_examples),
+    ("by_rows", rank_0_brings_the_bias),
+    ("two_layers", in_one_message),
 )
 
 

@@ -369,12 +369,10 @@ def all_seconds(intervals: list[float], work: float, save: float, restart: float
     return np.array([[elapsed(work, interval, save, restart, run) for run in runs] for interval in intervals])
 
 
-def compare(
-    intervals: list[float], work: float, save: float, restart: float, runs: list[list[float]]
-) -> dict[str, Any]:
+def compare(*case: Any) -> dict[str, Any]:
     """The mean seconds with each interval, and the best interval."""
-    means = all_seconds(intervals, work, save, restart, runs).mean(axis=1)
-    return {MEANS: means.tolist(), BEST: intervals[int(means.argmin())]}
+    means = all_seconds(*case).mean(axis=1)
+    return {MEANS: means.tolist(), BEST: case[0][int(means.argmin())]}
 
 
 def candidates(generator: np.random.Generator) -> list[Candidates]:

@@ -1,4 +1,4 @@
-"""Lab 13: other right answers, and the judge's own numbers against logs, formulas and calculations by hand."""
+"""Lab 13: other right answers, and the judge's own numbers against logs and formulas."""
 
 import numpy as np
 import pytest
@@ -73,15 +73,3 @@ def test_youngs_interval_is_the_best_candidate_only_where_faults_come_at_random(
     assert judge.compare(*drawn)["best"] == np.median(drawn.intervals)
     assert max(map(max, judge.all_seconds(*drawn))) < min(run[-1] for run in drawn.runs)
     assert judge.compare(*soon)["best"] == max(soon.intervals)
-
-
-@pytest.mark.parametrize(
-    ("run", "seconds"),
-    [
-        ((40, 10, 2, 5, [11, 30]), 35 + 10 + 2 + 10 + 2 + 10),  # all is lost, again from 16 s, saved at 28 s, 2 s lost
-        ((10, 10, 2, 5, []), 10),
-        ((40, 10, 2, 5, [11, 13, 17]), 22 + 46),
-    ],
-)
-def test_hand_examples_of_the_simulation(run, seconds):
-    assert elapsed(*run) == seconds

@@ -7,7 +7,7 @@ from lab_14.fake_torch import cross_entropy
 
 from distlab.labs.answer_errors import AnswerError
 from distlab.labs.plain_data import Plain
-from distlab.labs.puzzle_layout import layout_of
+from distlab.labs.puzzles import layout_of
 
 __all__ = ["CARDS", "FAULTS", "LINES", "LOGS", "body", "cross_entropy", "described", "log_in_words", "problem", "write"]
 

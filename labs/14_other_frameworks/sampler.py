@@ -9,8 +9,7 @@ import numpy as np
 from lab_14.given import FAULTS, IMAGES, LOGS
 
 from distlab.labs import Answer
-from distlab.labs.by_changes import mistakes
-from distlab.labs.by_programs import ByPrograms, Mistake, changed
+from distlab.labs.by_programs import ByPrograms, Mistake, by_changes, changed
 from distlab.labs.verdict import first
 
 # Which images a rank sees --------------------------------------------------------------------------------------------
@@ -196,9 +195,9 @@ SAMPLES = ByPrograms(
     form=form_of_shares,
     otherwise=of_shares,
     mistakes=[
-        *mistakes(SAMPLES_TEXT, OTHER_ORDERS_AND_SHARES),
+        *by_changes(SAMPLES_TEXT, OTHER_ORDERS_AND_SHARES),
         ONE_ROUND_MORE,
-        *mistakes(SAMPLES_TEXT, REST_TREATED_OTHERWISE),
+        *by_changes(SAMPLES_TEXT, REST_TREATED_OTHERWISE),
     ],
 )
 

@@ -105,8 +105,6 @@ def test_a_program_is_right_exactly_where_it_trains_as_one_process(card):
     assert any(verdict.is_right for verdict in verdicts) == (card in PROGRAM)
 
 
-# What PyTorch itself does --------------------------------------------------------------------------------------------
-
 SAMPLERS = """
 import json, sys
 import numpy as np, torch

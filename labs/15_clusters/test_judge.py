@@ -1,25 +1,16 @@
-"""Lab 15: other right answers, wrong job scripts and what is said to them, the judge's numbers by hand."""
+"""Lab 15: other right answers, wrong job scripts and what is said to them, attempts in a row."""
 
 import numpy as np
 import pytest
 from lab_15 import given, judge
-from lab_15.judge import (
-    EXAMPLE,
-    LAB,
-    NAMES,
-    OFFERED,
-    attempt_with,
-    pays_up_to,
-)
+from lab_15.judge import LAB, NAMES, attempt_with, pays_up_to
 
 from distlab.labs import OwnAnswer
-from tests.distlab.labs.known_wrong import SEEDS, assert_not_done, assert_right, right_answers, verdict_on
+from tests.distlab.labs.known_wrong import right_answers, wrong_answers
 from tests.distlab.labs.solutions import edited, namespace_of
 
 SOLVED = namespace_of("15", solved=True)
 SCRIPTS = {name: SOLVED[name] for name in ("batch", "array", "long", "gpus")}
-
-
 TASK = "nodes=$SLURM_ARRAY_TASK_ID⏎"
 RIGHT_SCRIPTS = [
     ("batch", 'set -e⏎ →  <> .py⏎srun → .py &&⏎srun <> "$@"⏎ → "$@" &&⏎'),
@@ -79,19 +70,14 @@ test_a_right_script_in_another_style_gets_full_marks = right_answers(
 )
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(("name", "changes", "share", "words"), WRONG_SCRIPTS)
-def test_a_wrong_script_gets_its_hint(name, changes, share, words):
-    for seed in SEEDS:
-        verdict = verdict_on(LAB, name, {name: edited(SCRIPTS[name], changes)}, seed)
-        assert words in verdict.text and verdict.share == share, verdict.text
+test_a_wrong_script_gets_its_hint = pytest.mark.slow(
+    wrong_answers(LAB, *((name, edited(SCRIPTS[name], changes), *said) for name, changes, *said in WRONG_SCRIPTS))
+)
 
 
-@pytest.mark.parametrize("name", SCRIPTS)
-def test_the_solution_is_right_and_nothing_is_not_done(name):
-    assert_right(verdict_on(LAB, name, SOLVED))
-    assert_not_done(LAB, name, {name: None})
-    assert "between triple quotation marks" in verdict_on(LAB, name, {name: SCRIPTS[name].splitlines()}).text
+test_a_script_is_a_text = wrong_answers(
+    LAB, *((name, SCRIPTS[name].splitlines(), 0, "between triple quotation marks") for name in SCRIPTS)
+)
 
 
 async def saves_after_the_loop(rank, job):
@@ -109,21 +95,21 @@ async def saves_after_the_loop(rank, job):
     return 85
 
 
-def table_by(alone):
-    def read_table(runs):
-        trusted = [
-            number
-            for number, run in enumerate(runs)
-            if run["state"] == "COMPLETED" and all(alone(run, peer) for peer in runs if peer is not run)
-        ]
-        chosen = sorted((runs[number] for number in trusted), key=lambda run: run["nodes"])
-        rates = np.array([run["nodes"] * run["batch"] / run["step"] for run in chosen])
-        [base] = [rate for run, rate in zip(chosen, rates, strict=True) if run["nodes"] == 1][:1] or [next(iter(()))]
-        sizes = np.array([run["nodes"] for run in chosen])
-        gains = dict(zip(sizes.tolist(), rates / base, strict=True))
-        return dict(zip(NAMES, (trusted, rates / base, rates / base / sizes, pays_up_to(gains)), strict=True))
+def is_alone(run, peer):
+    return run is peer or run["end"] <= peer["start"] or peer["end"] <= run["start"]
 
-    return read_table
+
+def table_in_arrays(runs):
+    trusted = [
+        number
+        for number, run in enumerate(runs)
+        if run["state"] == "COMPLETED" and all(is_alone(run, peer) for peer in runs)
+    ]
+    chosen = sorted((runs[number] for number in trusted), key=lambda run: run["nodes"])
+    rates = np.array([run["nodes"] * run["batch"] / run["step"] for run in chosen])
+    sizes = np.array([run["nodes"] for run in chosen])
+    gains = dict(zip(sizes.tolist(), rates / rates[0], strict=True))
+    return dict(zip(NAMES, (trusted, rates / rates[0], rates / rates[0] / sizes, pays_up_to(gains)), strict=True))
 
 
 def rent_sorted_by_cost(offers, images, deadline):
@@ -141,7 +127,7 @@ def rent_sorted_by_cost(offers, images, deadline):
 test_another_right_answer_gets_full_marks = right_answers(
     LAB,
     ("attempt", saves_after_the_loop),
-    ("read_table", table_by(lambda run, peer: run["end"] <= peer["start"] or peer["end"] <= run["start"])),
+    ("read_table", table_in_arrays),
     ("rent", rent_sorted_by_cost),
 )
 
@@ -156,13 +142,3 @@ def test_attempts_in_a_row_lose_no_step_and_do_none_twice(seed):
         done += seen["steps"]
         saved = seen["saves"][0][1] if seen["saves"] else steps
     assert done == [*range(1, steps + 1)]
-
-
-def test_the_examples_by_hand():
-    table = judge.read_table(*EXAMPLE)
-    assert (table["trusted"], table["pays"]) == ([0, 1, 2], 2)
-    assert table["speedup"] == pytest.approx([1, 2 * 0.1 / 0.11, 4 * (32 / 0.08) / (64 / 0.1)])
-    choice = judge.rent(*OFFERED)  # 60 h on one small node; two: 60 / 1.9 h, two jobs
-    assert (choice["name"], choice["nodes"]) == ("small", 2)
-    assert (choice["done"], choice["cost"]) == pytest.approx((60 / 1.9 + 2, 2 * 2 * 60 / 1.9))
-    assert pays_up_to({1: 1.0, 2: 2.0, 6: 4.0, 10: 5.0}) == 6  # exactly half pays

@@ -11,8 +11,7 @@ from lab_16 import given, training
 
 from distlab import costs
 from distlab.labs import Answer, Exercise, Lab, Verdict, not_done, right, wrong
-from distlab.labs.by_changes import mistakes
-from distlab.labs.by_programs import ByPrograms, Follows, Mistake, changed, formulas
+from distlab.labs.by_programs import ByPrograms, Follows, Mistake, by_changes, changed, formulas
 from distlab.labs.fake_slurm import BatchJob, Circumstances, NeverEnds, Script, Started, WrongScript
 from distlab.labs.verdict import first, hinted
 
@@ -110,9 +109,9 @@ def per_rank(case: Measured, own: Mapping[str, Any], divided: bool) -> list[floa
 THROUGHPUT_JUDGE = ByPrograms(
     changed(THROUGHPUT),
     measurements,
-    mistakes(THROUGHPUT, RATE_MISTAKES, (RATE,))
-    + mistakes(THROUGHPUT, SPEEDUP_MISTAKES, (SPEEDUP,))
-    + mistakes(THROUGHPUT, EFFICIENCY_MISTAKES, (EFFICIENCY,)),
+    by_changes(THROUGHPUT, RATE_MISTAKES, (RATE,))
+    + by_changes(THROUGHPUT, SPEEDUP_MISTAKES, (SPEEDUP,))
+    + by_changes(THROUGHPUT, EFFICIENCY_MISTAKES, (EFFICIENCY,)),
     otherwise={
         RATE: "it is not the median, over the steps after the warm-up, of texts by seconds.",
         SPEEDUP: "how often does one rank's throughput go into it?",
@@ -255,8 +254,8 @@ PROFILE_JUDGE = ByPrograms(
     changed(PROFILE),
     timelines,
     [
-        *mistakes(PROFILE, EXCHANGE_MISTAKES, (EXCHANGE,)),
-        *mistakes(PROFILE, ALL_MISTAKES, NAMES),
+        *by_changes(PROFILE, EXCHANGE_MISTAKES, (EXCHANGE,)),
+        *by_changes(PROFILE, ALL_MISTAKES, NAMES),
         Mistake(
             dict.fromkeys(NAMES, "this is a mean of shares. Should a long step count as a short one does?"),
             changed(MEAN, profile=changed(PROFILE)),
@@ -309,21 +308,12 @@ class Job(NamedTuple):
         return self.step_on(1) / self.step_on(count) / count
 
 
-def predict(
-    ranks: int,
-    batch: int,
-    fixed: float,
-    each: float,
-    nbytes: int,
-    latency: float,
-    seconds_per_byte: float,
-    at_least: float,
-) -> dict[str, float]:
+def predict(*case: Any) -> dict[str, float]:
     """A step on all ranks, its throughput and efficiency, and how many ranks are worth it."""
-    job = Job(ranks, batch, fixed, each, nbytes, latency, seconds_per_byte, at_least)
-    most = max(count for count in powers(ranks) if job.efficiency_on(count) >= at_least)
-    numbers = job.step_on(ranks), batch / job.step_on(ranks), job.efficiency_on(ranks), most
-    return dict(zip(PREDICTED, numbers, strict=True))
+    job = Job(*case)
+    most = max(count for count in powers(job.ranks) if job.efficiency_on(count) >= job.at_least)
+    step = job.step_on(job.ranks)
+    return dict(zip(PREDICTED, (step, job.batch / step, job.efficiency_on(job.ranks), most), strict=True))
 
 
 def powers(ranks: int) -> list[int]:
@@ -336,7 +326,8 @@ def known_of_job(*case: Any) -> dict[str, Any]:
     job = Job(*case)
     exchange = ring(job.ranks, job.nbytes, job.latency, job.seconds_per_byte)
     computing, texts = job.step_on(job.ranks) - exchange, math.ceil(job.batch / job.ranks)
-    return locals() | {"ring": ring, "powers": powers, "fits": lambda count: job.efficiency_on(count) >= job.at_least}
+    fits = {"fits": lambda count: job.efficiency_on(count) >= job.at_least}
+    return job._asdict() | locals() | fits | {"ring": ring, "powers": powers}
 
 
 POWERS = "only powers of two are asked for."

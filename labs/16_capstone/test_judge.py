@@ -1,4 +1,4 @@
-"""The capstone: known answers to `train`, other right answers, job scripts, reports, real ranks."""
+"""The capstone: other right answers to its smaller exercises, job scripts, reports, real ranks."""
 
 import itertools
 import json
@@ -15,8 +15,7 @@ from lab_16.judge import LAB, NAMES
 
 from distlab import launch
 from distlab.data import topics
-from tests.distlab.labs.judged_apart import assert_told_apart
-from tests.distlab.labs.known_wrong import SEEDS, assert_not_done, assert_right, right_answers, verdict_on
+from tests.distlab.labs.known_wrong import assert_not_done, right_answers, verdict_on, wrong_answers
 from tests.distlab.labs.slopes import assert_are_slopes
 from tests.distlab.labs.solutions import edited, namespace_of, solved_cells
 
@@ -25,11 +24,6 @@ FOLDER = Path(__file__).parent
 SOLVED = namespace_of("16", solved=True)
 SCRIPT, REPORT = SOLVED["job_script"], SOLVED["report"]
 needs_horovod = pytest.mark.skipif(launch.horovod_problem() is not None, reason=str(launch.horovod_problem()))
-
-
-@pytest.mark.slow
-def test_programs_are_told_apart():
-    assert_told_apart("16")
 
 
 def test_the_gradient_is_that_of_the_loss():
@@ -82,11 +76,12 @@ def by_a_formula(ranks, batch, fixed, each, nbytes, latency, seconds_per_byte, a
 
 
 test_another_right_answer_gets_full_marks = right_answers(
-    LAB, ("throughput", sorted_by_hand), ("profile", by_moments), ("predict", by_a_formula)
+    LAB,
+    ("throughput", sorted_by_hand),
+    ("profile", by_moments),
+    ("predict", by_a_formula),
+    ("report", dict(reversed(REPORT.items()))),
 )
-
-
-# Job scripts ---------------------------------------------------------------------------------------------------------
 
 
 def script(changes):
@@ -98,7 +93,7 @@ def script(changes):
         filled = re.sub(r"<(\w+)>", lambda match: str(names[match[1]]), changes)
         return edited(SCRIPT(nodes, tasks, cores, minutes), filled)
 
-    return {"job_script": job_script}
+    return job_script
 
 
 RIGHT_SCRIPTS = [
@@ -132,48 +127,35 @@ REFUSED = [
 ]
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("changes", RIGHT_SCRIPTS)
-def test_a_right_script_in_another_style_gets_full_marks(changes):
-    for seed in SEEDS:
-        assert_right(verdict_on(LAB, "job_script", script(changes), seed))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("changes", "words", "share"), [(*row, 0.75) for row in WRONG_SCRIPTS] + [(*row, 0) for row in REFUSED]
+test_a_right_script_in_another_style_gets_full_marks = pytest.mark.slow(
+    right_answers(LAB, *(("job_script", script(changes)) for changes in RIGHT_SCRIPTS))
 )
-def test_a_wrong_script_gets_its_hint(changes, words, share):
-    for seed in SEEDS:
-        verdict = verdict_on(LAB, "job_script", script(changes), seed)
-        assert words in verdict.text and verdict.share == share, verdict.text
+test_a_wrong_script_gets_its_hint = pytest.mark.slow(
+    wrong_answers(
+        LAB,
+        *(("job_script", script(changes), 0.75, words) for changes, words in WRONG_SCRIPTS),
+        *(("job_script", script(changes), 0, words) for changes, words in REFUSED),
+    )
+)
 
 
-# The report ----------------------------------------------------------------------------------------------------------
-
-WRONG_REPORTS = [
-    ("limits", "I tested at most 4 ranks.", 5, "it has 6 words; 25 are the least"),
-    ("limits", REPORT["limits"].translate(dict.fromkeys(map(ord, "0123456789"))), 5, "it has no number in digits."),
-    ("prediction", "1 rank and 64 ranks " * 10, 5, "it says the same words again and again."),
-    ("throughput", REPORT["profile"], 4, "another part has the same sentences."),
-]
-
-
-@pytest.mark.parametrize(("name", "text", "count", "words"), WRONG_REPORTS)
-def test_a_wrong_report_gets_its_hint(name, text, count, words):
-    verdict = verdict_on(LAB, "report", {"report": REPORT | {name: text}})
-    assert words in verdict.text and verdict.share == pytest.approx(count / 6)
+test_a_wrong_report_gets_its_hint = wrong_answers(
+    LAB,
+    *(
+        ("report", REPORT | {name: text}, count / 6, words)
+        for name, text, count, words in (
+            ("limits", "I tested at most 4 ranks.", 5, "it has 6 words; 25 are the least"),
+            ("limits", re.sub(r"\d", "", REPORT["limits"]), 5, "it has no number in digits."),
+            ("prediction", "1 rank and 64 ranks " * 10, 5, "it says the same words again and again."),
+            ("throughput", REPORT["profile"], 4, "another part has the same sentences."),
+        )
+    ),
+)
 
 
-def test_the_report_and_the_script_of_the_solution_are_right_and_nothing_is_not_done():
-    assert_right(verdict_on(LAB, "report", {"report": dict(reversed(REPORT.items()))}))
-    assert_right(verdict_on(LAB, "job_script", SOLVED))
+def test_an_empty_report_is_not_done():
     assert_not_done(LAB, "report", {"report": dict.fromkeys(REPORT, " ")})
-    assert_not_done(LAB, "job_script", namespace_of("16", solved=False))
     assert "a text for each of" in verdict_on(LAB, "report", {"report": REPORT["job"]}).text
-
-
-# Real ranks ----------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.slow

@@ -100,13 +100,13 @@ def formulas(
     A formula knows the arguments of the program, what is right ("global batch" is `global_batch`, a whole value is
     `right`), and the names that `more(*arguments)` gives. A hint may have formulas too: "that is {2 * batch} images".
     """
-    parameters = inspect.signature(right_program).parameters
+    signature = inspect.signature(right_program)
 
     def known(case: Case) -> dict[str, Any]:
         value = right_program(*case)
         numbers = value if isinstance(value, dict) else {"right": value}
         names = {re.sub(r"\W", "_", name): number for name, number in numbers.items()}
-        return {"math": math, "np": np, **names, **dict(zip(parameters, case, strict=True)), **more(*case)}
+        return {"math": math, "np": np, **names, **signature.bind(*case).arguments, **more(*case)}
 
     def mistake(name: str, formula: str, hint: Hint) -> Mistake:
         code = compile(formula, formula, "eval")
@@ -136,6 +136,20 @@ def changed(text: str, *changes: tuple[str, str], **names: Any) -> Program:
     exec(text, namespace)
     program: Program = namespace[re.findall(r"^(?:async )?def (\w+)", text, re.MULTILINE)[0]]
     return program
+
+
+def by_changes(
+    text: str, table: Mapping[Text, Sequence[Sequence[tuple[str, str]]]], parts: Sequence[str] = (), **names: Any
+) -> list[Mistake]:
+    """Mistakes as changes of the right program's text: by hint the programs that it is for, each as its changes.
+
+    They are for these parts of an exercise, or for all; the programs know `math`, `np` and the names.
+    """
+    return [
+        Mistake(dict.fromkeys(parts, hint) if parts else hint, changed(text, *changes, **names))
+        for hint, programs in table.items()
+        for changes in programs
+    ]
 
 
 def drawn_until(is_clear: Callable[[Drawn], bool], draw: Callable[[], Drawn]) -> Drawn:

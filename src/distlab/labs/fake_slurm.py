@@ -131,27 +131,36 @@ class Notice(NamedTuple):
     to_script: bool
 
 
-@dataclass(frozen=True)
 class BatchJob:
     """What a script asks for.
 
-    least_nodes: fewer than `nodes` if a range is asked for.  ntasks: None if only the number of nodes is asked for.
-    seconds: the time limit, None without one.  array: the numbers of its tasks, none without an array; at_once: how
-    many may run at the same time, None without a limit.  ignored: lines that look like options, and are none.
+    options: by long name.  least_nodes: fewer than `nodes` if a range is asked for.  ntasks: None if only the number of
+    nodes is asked for.  seconds: the time limit, None without one.  array: the numbers of its tasks, none without an
+    array; at_once: how many may run at the same time, None without a limit.  ignored: lines that look like options, and
+    are none.
     """
 
-    interpreter: list[str]
-    options: dict[str, str]
-    nodes: int
-    least_nodes: int
-    ntasks: int | None
-    tasks_per_node: int | None
-    cpus_per_task: int | None
-    seconds: int | None
-    notice: Notice | None
-    array: list[int]
-    at_once: int | None
-    ignored: list[str]
+    def __init__(self, interpreter: list[str], options: dict[str, str], ignored: list[str], longest: int) -> None:
+        """No job may take more than `longest` seconds. Raises Refused, WrongScript."""
+        least, nodes = _nodes(options["nodes"]) if "nodes" in options else (None, None)
+        per_node, ntasks = _count("ntasks-per-node", options), _count("ntasks", options)
+        cpus_per_task = _count("cpus-per-task", options)
+        if nodes is None:
+            nodes = -(-(ntasks or 1) // (per_node or CPUS_PER_NODE // (cpus_per_task or 1) or 1))
+        if ntasks is not None:
+            nodes = min(nodes, ntasks)
+        elif per_node is not None:
+            ntasks = nodes * per_node
+        if nodes > MOST_NODES:
+            raise Refused(f"sbatch: error: Node count specification invalid (there are {MOST_NODES} nodes)")
+        self.interpreter, self.options, self.ignored = interpreter, options, ignored
+        self.nodes, self.least_nodes, self.ntasks = nodes, min(least or nodes, nodes), ntasks
+        self.tasks_per_node, self.cpus_per_task = per_node, cpus_per_task
+        self.array, self.at_once = _array(options["array"]) if "array" in options else ([], None)
+        self.seconds = _seconds(options["time"], longest) if "time" in options else None
+        self.notice = _notice(options["signal"]) if "signal" in options else None
+        if self.cpus_per_node > CPUS_PER_NODE or (per_node and ntasks and ntasks > per_node * nodes):
+            raise Refused("sbatch: error: Requested node configuration is not available")
 
     @property
     def name(self) -> str:
@@ -233,39 +242,7 @@ def submitted(text: str, longest: int | None = None) -> BatchJob:
     late = [line for line in lines[first:] if line.startswith(MAGIC)]
     if late:
         raise WrongScript(f"`{quoted(late[0])}` comes after the first command. What does sbatch read there?")
-    return _job(lines[0][2:].split(), options, ignored, longest or LONGEST)
-
-
-def _job(interpreter: list[str], options: dict[str, str], ignored: list[str], longest: int) -> BatchJob:
-    least, nodes = _nodes(options["nodes"]) if "nodes" in options else (None, None)
-    per_node, ntasks = _count("ntasks-per-node", options), _count("ntasks", options)
-    cpus_per_task = _count("cpus-per-task", options)
-    if nodes is None:
-        nodes = -(-(ntasks or 1) // (per_node or CPUS_PER_NODE // (cpus_per_task or 1) or 1))
-    if ntasks is not None:
-        nodes = min(nodes, ntasks)
-    elif per_node is not None:
-        ntasks = nodes * per_node
-    if nodes > MOST_NODES:
-        raise Refused(f"sbatch: error: Node count specification invalid (there are {MOST_NODES} nodes)")
-    array, at_once = _array(options["array"]) if "array" in options else ([], None)
-    job = BatchJob(
-        interpreter=interpreter,
-        options=options,
-        nodes=nodes,
-        least_nodes=min(least or nodes, nodes),
-        ntasks=ntasks,
-        tasks_per_node=per_node,
-        cpus_per_task=cpus_per_task,
-        seconds=_seconds(options["time"], longest) if "time" in options else None,
-        notice=_notice(options["signal"]) if "signal" in options else None,
-        array=array,
-        at_once=at_once,
-        ignored=ignored,
-    )
-    if job.cpus_per_node > CPUS_PER_NODE or (per_node and ntasks and ntasks > per_node * nodes):
-        raise Refused("sbatch: error: Requested node configuration is not available")
-    return job
+    return BatchJob(lines[0][2:].split(), options, ignored, longest or LONGEST)
 
 
 def _nodes(text: str, command: str = "sbatch") -> tuple[int, int]:
@@ -435,38 +412,30 @@ def run_script(
             (programs / name).write_text(_FAKE)
             (programs / name).chmod(0o755)
         for number, circumstances in enumerate(runs):
-            run = _run(flags, programs, Path(scratch, str(number)), text, *circumstances)
+            run = _run(flags, programs, Path(scratch, str(number)), text, Circumstances(*circumstances))
             done.append(asdict(run))
             if run.status is None:
                 break
     return done
 
 
-def _run(
-    flags: list[str],
-    programs: Path,
-    folder: Path,
-    text: str,
-    arguments: list[str],
-    environment: dict[str, str],
-    statuses: dict[str, int],
-) -> ScriptRun:
+def _run(flags: list[str], programs: Path, folder: Path, text: str, under: Circumstances) -> ScriptRun:
     work, record, printed = (folder / name for name in ("work", "record", "printed"))
     for place in ("scaling", "saved"):
         (work / place).mkdir(parents=True)
     record.touch()
     (work / "script").write_text(text)
-    for program, code in statuses.items():
+    for program, code in under.statuses.items():
         (work / program).write_text(f"{code}\n")
-    environment = environment | {
+    environment = under.environment | {
         "PATH": f"{programs}:/usr/local/bin:/usr/bin:/bin",
         "HOME": str(work),
         "FAKE_FOLDER": str(folder),
-        "FAKE_NODES": " ".join(map(str, range(1, int(environment["SLURM_NNODES"]) + 1))),
+        "FAKE_NODES": " ".join(map(str, range(1, int(under.environment["SLURM_NNODES"]) + 1))),
         "SLURM_SUBMIT_DIR": str(work),
     }
     # Of output 4 MiB, of computing one second: a loop without end fills neither disk nor time.
-    command = ["bash", "-c", 'ulimit -f 4096 -t 1; exec bash "$@"', "bash", *flags, "script", *arguments]
+    command = ["bash", "-c", 'ulimit -f 4096 -t 1; exec bash "$@"', "bash", *flags, "script", *under.arguments]
     with printed.open("w") as output:
         process = subprocess.Popen(
             command,

@@ -49,12 +49,11 @@ def verdict_on(lab: Lab, exercise: str, namespace: Mapping[str, Any], seed: int 
     return lab[exercise].verdict(OwnAnswer(namespace, seconds), seed)
 
 
-def assert_wrong(verdict: Verdict, wrong: WrongAnswer) -> None:
-    """The answer is rejected with its hint and its share of the points."""
+def assert_wrong(verdict: Verdict, share: float, title: str, *words: str) -> None:
+    """The answer is rejected with its share of the points and a hint with these words."""
     assert_wrong_state(verdict)
-    assert abs(verdict.share - wrong.share) < 1e-9, (wrong.title, verdict)
-    for words in wrong.words:
-        assert words in verdict.text, (wrong.title, verdict)
+    assert abs(verdict.share - share) < 1e-9, (title, verdict)
+    assert all(each in verdict.text for each in words), (title, verdict)
 
 
 def assert_wrong_state(verdict: Verdict) -> None:
@@ -74,6 +73,17 @@ def right_answers(lab: Lab, *answers: tuple[str, object]) -> Callable[..., None]
     def test(name: str, answer: object) -> None:
         for seed in SEEDS:
             assert_right(verdict_on(lab, name, {name: answer}, seed))
+
+    return test
+
+
+def wrong_answers(lab: Lab, *answers: tuple[str, object, float, str]) -> Callable[..., None]:
+    """A test: each of these answers, after the name of its exercise, earns this share, and its hint has these words."""
+
+    @pytest.mark.parametrize(("name", "answer", "share", "words"), answers, ids=[words for *_, words in answers])
+    def test(name: str, answer: object, share: float, words: str) -> None:
+        for seed in SEEDS:
+            assert_wrong(verdict_on(lab, name, {name: answer}, seed), share, name, words)
 
     return test
 

@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 
 from distlab.labs import OwnAnswer, registry
-from tests.distlab.labs.judged_apart import printed_apart
+from tests.distlab.labs.judged_apart import WITH_TENSORFLOW, printed_apart
 from tests.distlab.labs.mutants import Mutant, mutants
 from tests.distlab.labs.solutions import solved_cells
 from tests.distlab.labs.surviving_mutants import SURVIVORS
@@ -26,10 +26,6 @@ from tests.distlab.labs.surviving_mutants import SURVIVORS
 ALL = os.environ.get("MUTANTS") == "all"
 SECONDS = 1.0  # for a mutant that never ends; the check says so
 
-WITH_TENSORFLOW = [
-    *(("02", "mixed_batches"), ("02", "repeats"), ("02", "train"), ("03", "mirrored"), ("04", "distributed")),
-    *(("05", "run"), ("09", "start"), ("09", "feeding"), ("09", "training"), ("16", "train")),
-]
 STARTS_PROCESSES = ("07", "start")  # its mutants are not tried
 QUICK = [
     (number, exercise.name)
