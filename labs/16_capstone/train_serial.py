@@ -43,18 +43,20 @@ def batches(options: argparse.Namespace, epoch: int) -> tf.data.Dataset:
     """Batches of (words, labels); the order is a function of seed and epoch."""
     words, labels = data.topics.texts(options.texts, options.seed)
     order = np.random.default_rng([options.seed, epoch]).permutation(options.texts)
-    return tf.data.Dataset.from_tensor_slices((words[order], labels[order])).batch(options.batch)
+    texts = tf.data.Dataset.from_tensor_slices((words[order], labels[order]))
+    return texts.batch(options.batch)
 
 
 def begin(options: argparse.Namespace) -> tf.train.Checkpoint:
-    """A new model with random weights and its optimizer, or what the newest checkpoint has, if that is asked for."""
+    """A new model and its optimizer or, if asked for, what the newest checkpoint has."""
     model = models.text_classifier(options.units)
     optimizer = tf.keras.optimizers.SGD(options.rate, momentum=0.9)
     optimizer.build(model.trainable_variables)
-    state = tf.train.Checkpoint(model=model, optimizer=optimizer, epochs_done=tf.Variable(0, dtype=tf.int64))
+    epochs_done = tf.Variable(0, dtype=tf.int64)
+    state = tf.train.Checkpoint(model=model, optimizer=optimizer, epochs_done=epochs_done)
     if options.resume:
         newest = tf.train.latest_checkpoint(options.folder)
-        saved_states.checkpoint(newest, options.folder, state)  # restores it, or an older one if it is damaged
+        saved_states.checkpoint(newest, options.folder, state)  # or an older one, if damaged
     return state
 
 
@@ -64,7 +66,8 @@ def step(state: tf.train.Checkpoint, words: tf.Tensor, labels: tf.Tensor) -> tf.
     with tf.GradientTape() as tape:
         loss = tf.reduce_mean(loss_of_each(labels, state.model(words, training=True)))
     gradients = tape.gradient(loss, state.model.trainable_variables)
-    state.optimizer.apply_gradients(zip(gradients, state.model.trainable_variables, strict=True))
+    pairs = zip(gradients, state.model.trainable_variables, strict=True)
+    state.optimizer.apply_gradients(pairs)
     return loss
 
 
@@ -75,13 +78,14 @@ def save(options: argparse.Namespace, state: tf.train.Checkpoint) -> None:
 
 
 def train(options: argparse.Namespace) -> tuple[tf.train.Checkpoint, list[dict]]:
-    """Train; the state at the end, and a record of each step: its texts, its loss and its seconds."""
+    """Train; the state at the end, and of each step its texts, its loss and its seconds."""
     state, steps = begin(options), []
     for epoch in range(int(state.epochs_done), options.epochs):
         for words, labels in batches(options, epoch):
             start = time.perf_counter()
             loss = float(step(state, words, labels))
-            steps.append({"texts": len(labels), "loss": loss, "seconds": time.perf_counter() - start})
+            seconds = time.perf_counter() - start
+            steps.append({"texts": len(labels), "loss": loss, "seconds": seconds})
         state.epochs_done.assign_add(1)
         save(options, state)
     return state, steps
