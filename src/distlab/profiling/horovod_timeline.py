@@ -195,10 +195,10 @@ def read(file: str | Path) -> Timeline:
     for pid, tensor in under_way.items():
         for operation in tensor.finished:
             operation.tensor = names.get(pid, operation.tensor)
-    operations = [operation for tensor in under_way.values() for operation in tensor.finished]
-    operations.sort(key=lambda operation: operation.start)
+    finished = (operation for tensor in under_way.values() for operation in tensor.finished)
     unfinished = sum(tensor.unfinished for tensor in under_way.values())
-    return Timeline(tuple(operations), unfinished, is_truncated, damaged, len(set(under_way) - set(names)))
+    operations = tuple(sorted(finished, key=lambda operation: operation.start))
+    return Timeline(operations, unfinished, is_truncated, damaged, len(set(under_way) - set(names)))
 
 
 class _UnderWay:
@@ -247,7 +247,7 @@ class _UnderWay:
     def _end(self, moment: float, arguments: dict[str, Any]) -> None:
         name, begin = self._open.pop()
         operation = self.operation
-        assert operation is not None, "what has begun belongs to an operation"
+        assert operation is not None
         if name.startswith("NEGOTIATE_"):
             (self._next or operation).negotiated = moment
         elif self._open:
@@ -263,8 +263,7 @@ def _part(activity: str) -> str:
 
 
 def _sum(nbytes: list[int | None]) -> int | None:
-    known = [number for number in nbytes if number is not None]
-    return sum(known) if len(known) == len(nbytes) else None
+    return None if None in nbytes else sum(filter(None, nbytes))
 
 
 def _nbytes(arguments: dict[str, Any]) -> int | None:
