@@ -26,7 +26,7 @@ class Grade:
     """A row of grades.csv; `score` is None if there is no grade, and `note` says why.
 
     points: those of each exercise, by its name, none where there is no grade; late work is not yet counted less.
-    look_at: what the instructor has to decide.  troubles: what went wrong that is not the student's work.
+    look_at: what the instructor has to decide.
     """
 
     student: str
@@ -36,7 +36,6 @@ class Grade:
     note: str
     points: dict[str, float] = field(default_factory=dict)
     look_at: list[str] = field(default_factory=list)
-    troubles: list[str] = field(default_factory=list)
 
 
 def write_table(grades: Sequence[Grade], file: Path) -> None:

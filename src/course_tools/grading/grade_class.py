@@ -28,7 +28,6 @@ from course_tools.grading.submissions import Submission, printable
 from course_tools.sandbox import Kind, protections
 from distlab import devices
 from distlab.labs import registry
-from distlab.labs.verdict import RIGHT
 from distlab.runtime import processes, startup_notes
 from distlab.runtime.errors import PlainError
 
@@ -71,8 +70,7 @@ def check(lab: str, /) -> None:
     copy = user_folders.user_folder(working_copy.NAME) / LABS
     file = (copy if copy.is_dir() else LABS) / of_course.name / lab_sources.STUDENT
     try:
-        cells, look_at = notebook.read(file)
-        fitted = notebook.fit(cells, of_lab, look_at)
+        fitted = notebook.fit(*notebook.read(file), of_lab)
     except notebook.Unreadable as error:
         fresh = f".venv/bin/distlab lab --fresh {of_course.number}"
         raise CannotCheck(f"{file} cannot be checked: {error}; `{fresh}` gives the lab back.") from None
@@ -86,7 +84,7 @@ def check(lab: str, /) -> None:
         print(line if not graded.error or graded.error in line else f"{line}\n  {graded.error}")
     for name, failure in report.failed.items():
         print(f"Another cell, {name}. {failure}")
-    for note in fitted.notes:
+    for note in [*fitted.notes, *report.look_at]:
         print(f"{note[:1].upper()}{note[1:]}.")
     print(f"{report.score:g} of {of_course.points:g} points")
     if not copy.is_dir():
@@ -161,15 +159,15 @@ def run(plan: Plan, found: Sequence[Submission]) -> list[Grade]:
     grades: dict[int, Grade] = {}
     longest = 12 * max((each.lab.seconds for each in plan.materials.values()), default=0) + 600
     for alone in (False, True):
-        numbers = [number for number in range(len(found)) if number not in grades or grades[number].troubles]
+        numbers = [number for number in range(len(found)) if number not in grades or grades[number].score is None]
 
         def work(number: int) -> Grade:
             return _graded(found[number], plan)
 
         with closing(run_apart(numbers, work, longest, 1 if alone else plan.at_once)) as graded:
             for number, grade, reason in graded:
-                row = grades[number] = grade or _not_graded(found[number], plan, [reason])
-                if alone or not row.troubles:
+                row = grades[number] = grade or _row(found[number], plan, Report(troubles=[reason]))
+                if alone or row.score is not None:
                     score = "no grade" if row.score is None else f"{row.score:g} of {row.max_score:g}"
                     print(printable(f"{row.student}  {row.lab}: {score}{'  ' * bool(row.note)}{row.note}"), flush=True)
     return [grades[number] for number in range(len(found))]
@@ -178,41 +176,33 @@ def run(plan: Plan, found: Sequence[Submission]) -> list[Grade]:
 def _graded(submission: Submission, plan: Plan) -> Grade:
     """Grade a submission and write its page."""
     _limit_memory()
-    student, lab, of_lab = submission.student, submission.lab, plan.materials[submission.lab]
-    report, look_at = Report([Graded(exercise) for exercise in of_lab.lab]), submission.look_at
+    of_lab = plan.materials[submission.lab]
+    report = Report([Graded(exercise) for exercise in of_lab.lab])
     if submission.file is not None:
         try:
-            cells, of_file = notebook.read(submission.file)
-            fitted = notebook.fit(cells, of_lab, of_file)
+            fitted = notebook.fit(*notebook.read(submission.file), of_lab)
             report = grade_notebook(of_lab, fitted, plan.kind, plan.seed)
-            look_at += fitted.look_at
-            look_at += [
-                f"{each.exercise.name} is answered in several cells, and the last one is not right"
-                for each in report.exercises
-                if each.exercise.name in fitted.copied and each.verdict.state != RIGHT
-            ]
         except notebook.Unreadable as error:
-            report.notes.append(f"unreadable: {error}")
-            look_at.append(report.notes[-1])
-    score = round(report.score * (plan.late_share if submission.late else 1), 2)
-    lines = [printable(f"{student} {lab}: {line}") for line in look_at]
-    points = {each.exercise.name: each.points for each in report.exercises}
-    note = "; ".join([*submission.notes, *report.notes])
-    grade = Grade(student, lab, score, of_lab.lab.points, note, points, lines)
-    if report.troubles:
-        without = f" ({report.score:g} of {of_lab.lab.points:g} points without it)"
-        grade = _not_graded(submission, plan, report.troubles, without)
+            report.look_at.append(f"unreadable: {error}")
+    grade = _row(submission, plan, report)
     feedback.write_page(grade, report, plan.protected, plan.folder / "feedback")
     return grade
 
 
-def _not_graded(submission: Submission, plan: Plan, troubles: Sequence[str], points: str = "") -> Grade:
-    """No score: what there is must not be taken for a grade."""
-    student, lab = submission.student, submission.lab
-    reasons = [printable(trouble)[:300] for trouble in dict.fromkeys(troubles)]
-    note = "; ".join([*submission.notes, f"LOOK AT, not graded{points}: {'; '.join(reasons)}"])
-    lines = [printable(f"{student} {lab}: {reason}") for reason in reasons]
-    return Grade(student, lab, None, plan.materials[lab].lab.points, note, {}, lines, reasons)
+def _row(submission: Submission, plan: Plan, report: Report) -> Grade:
+    """The row of a submission; no score where there were troubles: what there is must not be taken for a grade."""
+    student, lab, most = submission.student, submission.lab, plan.materials[submission.lab].lab.points
+    points = {each.exercise.name: each.points for each in report.exercises}
+    score: float | None = round(report.score * (plan.late_share if submission.late else 1), 2)
+    look_at = [*submission.look_at, *report.look_at]
+    notes = [*submission.notes, *report.notes, *look_at]
+    if report.troubles:
+        without = f" ({report.score:g} of {most:g} points without it)" if points else ""
+        look_at = [printable(trouble)[:300] for trouble in dict.fromkeys(report.troubles)]
+        notes = [*submission.notes, *submission.look_at, f"LOOK AT, not graded{without}: {'; '.join(look_at)}"]
+        score, points = None, {}
+    lines = [printable(f"{student} {lab}: {line}") for line in look_at]
+    return Grade(student, lab, score, most, "; ".join(notes), points, lines)
 
 
 def _limit_memory() -> None:

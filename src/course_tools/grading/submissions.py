@@ -29,7 +29,7 @@ class NotATime(PlainError):
 class Submission:
     """A student's notebook for a lab, `None` if there is none; `notes` are for the instructor, in our own words.
 
-    look_at: those of the notes on which the instructor has to decide.
+    look_at: on what the instructor has to decide.
     """
 
     student: str
@@ -78,7 +78,6 @@ def find(folder: Path, labs: Sequence[str], due: datetime | None = None, only: b
     for submission in submissions:
         if names and submission.student not in names:
             submission.look_at.append(f"the folder is not in {ROSTER}")
-        submission.notes += submission.look_at
     handed_in = {submission.lab for submission in submissions if submission.file is not None}
     if not handed_in:
         raise NoSubmissions(f"No folder in {folder} holds a lab: expected is {folder}/STUDENT/NN_topic/{STUDENT}.")

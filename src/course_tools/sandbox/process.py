@@ -30,10 +30,8 @@ _BETWEEN_LOOKS = 0.2
 _FIRST_USER = 1_234_500_000
 # Nothing else of the grader's environment reaches a student's code.
 _KEPT_VARIABLES = ("PATH", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "LD_LIBRARY_PATH")
-# Nobody can answer a forgotten breakpoint(); jails run side by side, so that each has one thread.
-_OWN_VARIABLES = {"HOME": "/tmp", "MPLBACKEND": "Agg", "PYTHONDONTWRITEBYTECODE": "1", "PYTHONBREAKPOINT": "0"}
-_OWN_VARIABLES |= dict.fromkeys(["OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"], "1")
-_OWN_VARIABLES |= dict.fromkeys(["OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"], "1")
+_ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")  # for jails that run side by side
+_SWITCHED_ON = ("PYTHONDONTWRITEBYTECODE", "OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM")
 # What a program may raise itself; other errors of the virtual cluster are raised by the grader's own.
 _ERRORS = (NotDone, NotPlain, TookTooLong, simulate.ProgramError, simulate.NotAnArrayError, simulate.MismatchError)
 _BY_NAME: dict[str, type[Exception]] = {error.__name__: error for error in _ERRORS}
@@ -42,6 +40,11 @@ _numbers = itertools.count()
 
 class SandboxFailed(Exception):
     """The system did not let a jail be made; not the student's fault."""
+
+
+def raised(kind: str, message: str, line: Plain) -> Raised:
+    """The error of a student's code, of which everything may be forged."""
+    return Raised(kind[:80], message[:2000], line if type(line) is int else None)
 
 
 class Trouble(Gone):
@@ -57,10 +60,11 @@ class Allowance:
 
 
 class Jail:
-    """One student's process. `gone` says why it has ended, None while it lives."""
+    """One student's process, in which so many `cells_run`. `gone` says why it has ended, None while it lives."""
 
     def __init__(self, setting: Setting) -> None:
         """Start it, as of the setting's kind, with its files. Starting is nobody's time. Raises SandboxFailed."""
+        self.cells_run = 0
         self.gone: str | None = None
         self._setting, self._kind = setting, setting.kind or jail.candidates()[0]
         self._waits: dict[int, float] = {}  # by process, seconds for a processor before it was asked
@@ -86,9 +90,6 @@ class Jail:
                 log.seek(0)
                 said = log.read().strip().splitlines() or [str(error)]
                 raise SandboxFailed(f"{self._kind}: {said[-1][:300]}") from None
-            except BaseException:
-                self.end()
-                raise
 
     def ask(
         self,
@@ -111,14 +112,14 @@ class Jail:
         match reply:  # every part of it may be forged
             case {"value": value}:
                 return plain(value)
-            case {"error": ["Raised", str(message), str(kind), line]}:
-                raise Raised(kind[:80], message[:2000], line if type(line) is int else None)
-            case {"error": ["Changed", str(names)]}:
+            case {"error": ["Changed", str(names), _]}:
                 error = Changed([names[:240]])
                 self.end(str(error))
                 raise error
-            case {"error": [str(kind), str(text)]}:
-                raise _BY_NAME.get(kind, NotPlain)(text[:2000])
+            case {"error": [str(kind), str(text), _]} if kind in _BY_NAME:
+                raise _BY_NAME[kind](text[:2000])
+            case {"error": [str(kind), str(text), line]}:
+                raise raised(kind, text, line)
         raise AnswerError("its answer could not be understood")
 
     def end(self, why: str = "it was ended") -> None:
@@ -231,5 +232,6 @@ class Jail:
 
     def _variables(self) -> dict[str, str]:
         kept = {name: os.environ[name] for name in _KEPT_VARIABLES if name in os.environ}
-        variables = environment.variables() | kept | _OWN_VARIABLES
-        return variables | ({"HOME": self._scratch.name} if self._kind is Kind.WEAK else {})
+        home = self._scratch.name if self._kind is Kind.WEAK else "/tmp"
+        own = {"HOME": home, "MPLBACKEND": "Agg", "PYTHONBREAKPOINT": "0"}  # nobody can answer a forgotten breakpoint()
+        return environment.variables() | kept | dict.fromkeys([*_ONE_THREAD, *_SWITCHED_ON], "1") | own
