@@ -162,17 +162,17 @@ class Jail:
             if not isinstance(reply, dict) or reply.pop("token", None) != token:
                 raise wire.BrokenMessage("it does not say to which question")
             return reply
-        except (TookTooLong, Gone) as error:
-            self.end(str(error))
-            raise
+        except (TookTooLong, Gone) as stopped:
+            error: AnswerError = stopped
         except (ConnectionError, EOFError):
-            raise self._ended() from None
-        except (wire.BrokenMessage, OSError) as error:
-            self.end(f"it sent something that is no answer: {error}")
-            raise Gone(str(self.gone)) from None
+            error = self._ended()
+        except (wire.BrokenMessage, OSError) as broken:
+            error = Gone(f"it sent something that is no answer: {broken}")
         finally:
             for allowance in allowances:
                 allowance.used += max(0.0, time.monotonic() - began - waited)
+        self.end(str(error))
+        raise error
 
     def _look(self) -> float:
         """Keep the limits on memory, processes and files; the seconds that a process has waited for a processor."""
@@ -207,12 +207,11 @@ class Jail:
             self._process.wait(10)
         status = self._process.returncode or 0
         number = -status if status < 0 else status - 128
-        if number in set(signal.Signals):
-            self.end(f"its process was killed by signal {number} ({signal.Signals(number).name})")
-        else:
-            self.end(f"its process ended by itself with exit status {status}")
+        if number not in set(signal.Signals):
+            return Gone(f"its process ended by itself with exit status {status}")
         # Nothing inside can send SIGKILL to the first process: there was no memory left on the machine.
-        return (Trouble if number == signal.SIGKILL else Gone)(str(self.gone))
+        kind = Trouble if number == signal.SIGKILL else Gone
+        return kind(f"its process was killed by signal {number} ({signal.Signals(number).name})")
 
     def _inner(self) -> list[str]:
         """The command inside."""
