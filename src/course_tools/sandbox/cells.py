@@ -2,7 +2,7 @@
 
 import io
 import re
-from contextlib import redirect_stderr, redirect_stdout
+from contextlib import redirect_stderr, redirect_stdout, suppress
 from typing import Any, cast
 
 from IPython.core.interactiveshell import InteractiveShell
@@ -36,17 +36,15 @@ class Cells:
         with redirect_stdout(printed), redirect_stderr(printed):
             result = self._shell.run_cell(re.sub(_RUNNING, r"\1", text))
         error = result.error_in_exec if result.error_before_exec is None else result.error_before_exec
-        return {"printed": printed.getvalue()[-self._kept :], "error": self._described(error)}
+        return {"printed": printed.getvalue()[-self._kept :], "error": None if error is None else self.described(error)}
 
-    def _described(self, error: BaseException | None) -> Plain:
-        if error is None:
-            return None
+    def described(self, error: BaseException) -> list[Plain]:
+        """The class, the message, and the line in its cell (None if it is not known) of whatever a cell has raised."""
         line = error.lineno if isinstance(error, SyntaxError) else line_of(error.__traceback__, self.namespace)
-        try:
-            message = error.msg if isinstance(error, SyntaxError) else message_of(error)
-        except BaseException:  # a class of the student's own
-            message = ""
-        return [type(error).__name__, str(message)[:2000], line if isinstance(line, int) else None]
+        message = ""
+        with suppress(BaseException):  # a class of the student's own
+            message = str(error.msg if isinstance(error, SyntaxError) else message_of(error))[:2000]
+        return [type(error).__name__, message, line if isinstance(line, int) else None]
 
 
 def _do_nothing(*arguments: object, **keywords: object) -> None:

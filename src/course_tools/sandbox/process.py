@@ -63,16 +63,16 @@ class Jail:
     """One student's process, in which so many `cells_run`. `gone` says why it has ended, None while it lives."""
 
     def __init__(self, setting: Setting) -> None:
-        """Start it, as of the setting's kind, with its files. Starting is nobody's time. Raises SandboxFailed."""
+        """Start it, with the setting's files. Starting is nobody's time. Raises SandboxFailed."""
         self.cells_run = 0
         self.gone: str | None = None
-        self._setting, self._kind = setting, setting.kind or jail.candidates()[0]
+        self._setting = setting
         self._waits: dict[int, float] = {}  # by process, seconds for a processor before it was asked
         self._scratch = tempfile.TemporaryDirectory(prefix="distlab-jail-", ignore_cleanup_errors=True)
         self._connection, theirs = Pipe()
         # A user that no other jail of this machine has now.
-        user = jail.NOBODY if self._kind is Kind.WEAK else _FIRST_USER + 64 * os.getpid() + next(_numbers) % 64
-        command = jail.command(setting, self._kind, self._scratch.name, user, self._inner())
+        user = jail.NOBODY if setting.kind is Kind.WEAK else _FIRST_USER + 64 * os.getpid() + next(_numbers) % 64
+        command = jail.command(setting, self._scratch.name, user, self._inner())
         with theirs, tempfile.TemporaryFile("w+", errors="replace") as log:
             self._process = subprocess.Popen(
                 command,
@@ -89,7 +89,7 @@ class Jail:
             except AnswerError as error:
                 log.seek(0)
                 said = log.read().strip().splitlines() or [str(error)]
-                raise SandboxFailed(f"{self._kind}: {said[-1][:300]}") from None
+                raise SandboxFailed(f"{setting.kind}: {said[-1][:300]}") from None
 
     def ask(
         self,
@@ -126,7 +126,7 @@ class Jail:
         """End all its processes."""
         self.gone = self.gone or why
         self._connection.close()
-        for process in self._processes() if self._kind is Kind.WEAK else ():  # elsewhere all end with the first
+        for process in self._processes() if self._setting.kind is Kind.WEAK else ():  # elsewhere all end with the first
             with suppress(psutil.Error):
                 process.kill()
         with suppress(ProcessLookupError):
@@ -220,7 +220,7 @@ class Jail:
         if limits.address_space is not None:
             kernels["AS"] = limits.address_space
         folder = INSIDE
-        if self._kind is Kind.WEAK:
+        if self._setting.kind is Kind.WEAK:
             folder = self._scratch.name
             if os.getuid() == 0:
                 os.chown(folder, jail.NOBODY, jail.NOBODY)
@@ -231,6 +231,6 @@ class Jail:
 
     def _variables(self) -> dict[str, str]:
         kept = {name: os.environ[name] for name in _KEPT_VARIABLES if name in os.environ}
-        home = self._scratch.name if self._kind is Kind.WEAK else "/tmp"
+        home = self._scratch.name if self._setting.kind is Kind.WEAK else "/tmp"
         own = {"HOME": home, "MPLBACKEND": "Agg", "PYTHONBREAKPOINT": "0"}  # nobody can answer a forgotten breakpoint()
         return environment.variables() | kept | dict.fromkeys([*_ONE_THREAD, *_SWITCHED_ON], "1") | own

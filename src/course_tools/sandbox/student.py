@@ -22,7 +22,6 @@ from course_tools.sandbox.cells import Cells
 from distlab.labs.answer import OwnAnswer
 from distlab.labs.answer_errors import Raised
 from distlab.labs.plain_data import Plain, PlainKey, plain
-from distlab.runtime.errors import message_of
 from distlab.simulate import ProgramError
 from distlab.simulate.errors import copy_message, is_of_asyncio, no_operation, not_awaited
 from distlab.simulate.rank import NumberedRank
@@ -123,9 +122,9 @@ class Student(OwnAnswer):
 
     def __init__(self, ask: Callable[[Plain], Plain]) -> None:
         """Nothing has run; `ask` asks the judge."""
-        cells = Cells()
-        super().__init__(cells.namespace, _NO_LIMIT)
-        self.run_cell, self._ask = cells.run, ask
+        self._cells = Cells()
+        super().__init__(self._cells.namespace, _NO_LIMIT)
+        self.run_cell, self._ask = self._cells.run, ask
         self._programs: dict[int, tuple[RemoteRank, Coroutine[Any, Plain, Any]]] = {}
 
     def reply(self, question: dict[str, Any]) -> dict[PlainKey, Plain]:
@@ -136,10 +135,7 @@ class Student(OwnAnswer):
         except Raised as error:
             return {"error": [error.kind, error.message, error.line]}
         except BaseException as error:  # SystemExit and whatever else a student's code may raise
-            text = ""
-            with suppress(BaseException):
-                text = message_of(error)[:2000]
-            return {"error": [type(error).__name__, text, None]}
+            return {"error": self._cells.described(error)}
 
     def write(self, files: dict[str, bytes]) -> None:
         """Make the files that lie in the lab's folder."""
