@@ -11,7 +11,7 @@ from typing import Any
 from course_tools.grading.material import LabStep, Material, StepKind
 from course_tools.lab_sources import CHECK
 
-_LARGEST = 50 * 2**20
+_LARGEST, _MOST_CELLS = 50 * 2**20, 500
 _NO_NOTEBOOK = "it is not a notebook of format 4"
 
 
@@ -65,9 +65,12 @@ def read(file: Path) -> tuple[list[SubmittedCell], list[str]]:
     """The cells of a notebook file (format 4), and what to look at in it. Raises Unreadable."""
     notebook, note = document(file)
     try:
-        return [_cell(cell) for cell in notebook["cells"]], [note] if note else []
+        cells = [_cell(cell) for cell in notebook["cells"]]
     except (KeyError, TypeError, AttributeError):
         raise Unreadable(_NO_NOTEBOOK) from None
+    if len(cells) > _MOST_CELLS:
+        raise Unreadable(f"it has more than {_MOST_CELLS} cells")
+    return cells, [note] if note else []
 
 
 def _cell(cell: Any) -> SubmittedCell:

@@ -2,6 +2,7 @@
 
 # ruff: noqa: E501  # one line for each case of a table
 
+import json
 import os
 import sys
 from collections.abc import Callable
@@ -155,14 +156,15 @@ def test_when_the_time_for_the_lab_is_used_up_earlier_points_stay(
     assert "stopped after 4 s in all" in report.notes
 
 
-UNREADABLE = ["", "{", "null", '{"cells": [3]}', '{"cells": [{"cell_type": "code"}]}', "[" * 10**5]
+MANY = json.dumps({"cells": [{"cell_type": "code", "source": "x"}] * 501})
+UNREADABLE = ["", "{", "null", '{"cells": [3]}', '{"cells": [{"cell_type": "code"}]}', "[" * 10**5, MANY]
 
 
 @pytest.mark.parametrize("content", UNREADABLE, ids=range(len(UNREADABLE)))
-def test_what_is_no_notebook_is_unreadable(tmp_path: Path, content: str) -> None:
+def test_what_is_no_notebook_or_too_large_is_unreadable(tmp_path: Path, content: str) -> None:
     file = tmp_path / "lab.ipynb"
     file.write_text(content)
-    with pytest.raises(Unreadable, match="format 4"):
+    with pytest.raises(Unreadable, match=r"format 4|more than 500"):
         read(file)
 
 
