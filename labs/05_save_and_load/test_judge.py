@@ -61,7 +61,7 @@ def not_seeded(seed, epoch, images):
 def test_an_order_must_be_found_again_by_a_new_process(order, is_right):
     run = Cells(10_000)
     text = IN_ITS_CELL + NUMBERS_OF.replace(ORDER, f"{order}(seed, epoch, images)")
-    assert run.run(text, "of the test")["error"] is None
+    assert run.run(text)["error"] is None
     verdict = verdict_on(LAB, "numbers_of", run.namespace)
     assert verdict.is_right if is_right else "in a new process" in verdict.text, verdict
 

@@ -7,13 +7,12 @@ import base64
 import csv
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 
 from jinja2 import Environment, StrictUndefined
 
 from course_tools.grading.grade import Report
-from course_tools.grading.submissions import printable
+from course_tools.grading.submissions import Submission, printable
 from distlab.labs.verdict import NOT_DONE, RIGHT
 
 COLUMNS = ("student", "lab", "score", "max_score", "note")
@@ -21,25 +20,7 @@ _SIGNS = {RIGHT: "✔ right", NOT_DONE: "… not done"}
 _ENVIRONMENT = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
 
 
-@dataclass(frozen=True)
-class Grade:
-    """A row of grades.csv; `score` is None if there is no grade, and `note` says why.
-
-    points: those of each exercise, by its name, none where there is no grade; late work is not yet counted less.
-    look_at: what the instructor has to decide.  troubles: what went wrong that is not the student's work.
-    """
-
-    student: str
-    lab: str
-    score: float | None
-    max_score: float
-    note: str
-    points: dict[str, float] = field(default_factory=dict)
-    look_at: list[str] = field(default_factory=list)
-    troubles: list[str] = field(default_factory=list)
-
-
-def write_table(grades: Sequence[Grade], file: Path) -> None:
+def write_table(grades: Sequence[Submission], file: Path) -> None:
     """Write grades.csv, with a column for each exercise; a text that a spreadsheet takes for a formula gets a '."""
     exercises = list(dict.fromkeys((grade.lab, name) for grade in grades for name in grade.points))
     with file.open("w", newline="", encoding="utf-8") as stream:
@@ -54,7 +35,7 @@ def write_table(grades: Sequence[Grade], file: Path) -> None:
             writer.writerow([_cell(grade.student), _cell(grade.lab), *numbers, _cell(grade.note), *points])
 
 
-def write_page(grade: Grade, report: Report, protections: str, folder: Path) -> None:
+def write_page(grade: Submission, report: Report, protections: str, folder: Path) -> None:
     """Write `folder`/STUDENT/NN_topic.html; `protections` says in a sentence what students' code cannot reach."""
     file = folder / grade.student / f"{grade.lab}.html"
     file.parent.mkdir(parents=True, exist_ok=True)

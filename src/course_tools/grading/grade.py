@@ -58,11 +58,13 @@ class Graded:
 class Report:
     """A notebook, graded: its exercises, notes in the grader's own words, the other cells that failed, by name.
 
-    `troubles` say what went wrong with the grader or its machine: such a report is no grade.
+    `look_at` is what the instructor has to decide. `troubles` say what went wrong with the grader or its machine: such
+    a report is no grade.
     """
 
-    exercises: list[Graded]
+    exercises: list[Graded] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    look_at: list[str] = field(default_factory=list)
     failed: dict[str, str] = field(default_factory=dict)
     troubles: list[str] = field(default_factory=list)
 
@@ -78,7 +80,7 @@ def grade(material: Material, fitted: Fitted, kind: Kind, seed: int) -> Report:
     Whatever a cell does, the points of the exercises before it stay, and those after it are judged in a fresh process.
     """
     lab, setting = material.setting(kind, fitted.steps)
-    report = Report([Graded(exercise) for exercise in lab], list(fitted.notes))
+    report = Report([Graded(exercise) for exercise in lab], list(fitted.notes), list(fitted.look_at))
     graded = {each.exercise.name: each for each in report.exercises}
     with SandboxedWork(setting, lab.seconds) as work:
         for step in fitted.steps:
@@ -100,8 +102,12 @@ def grade(material: Material, fitted: Fitted, kind: Kind, seed: int) -> Report:
                 report.notes.append(f"{_NAMED[step.kind]} {step.name} changes the checker's own functions")
         if work.is_out_of_time:
             report.notes.append(f"stopped after {lab.seconds:g} s in all")
-    faults = [f"{each.exercise.name}: {each.verdict.fault}" for each in report.exercises if each.verdict.fault]
-    report.troubles += [*work.troubles, *faults]
+    report.troubles += work.troubles
+    for name, each in graded.items():
+        if each.verdict.fault:
+            report.troubles.append(f"{name}: {each.verdict.fault}")
+        if name in fitted.copied and each.verdict.state != RIGHT:
+            report.look_at.append(f"{name} is answered in several cells, and the last one is not right")
     return report
 
 
@@ -109,7 +115,7 @@ def _run(step: LabStep, work: SandboxedWork, lab: Lab) -> tuple[str, str, str]:
     """Run a cell: the end of what it printed, and how it failed, to the student and in a note."""
     changes = len(work.changes)
     try:
-        run = work.run_cell(step.text, step.name, lab.seconds_per_cell)
+        run = work.run_cell(step.text, lab.seconds_per_cell)
     except AnswerError as error:  # it hung, or its process has ended
         is_explained = len(work.changes) > changes or work.is_out_of_time
         return "", f"The cell was abandoned: {error}.", "" if is_explained else "hung or ended its process"

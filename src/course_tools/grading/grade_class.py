@@ -7,7 +7,7 @@ import secrets
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Annotated
@@ -20,7 +20,6 @@ from cyclopts.validators import Number
 from course_tools import lab_sources, user_folders, working_copy
 from course_tools.grading import feedback, material, notebook, submissions
 from course_tools.grading.apart import run_apart
-from course_tools.grading.feedback import Grade
 from course_tools.grading.grade import Graded, Report
 from course_tools.grading.grade import grade as grade_notebook
 from course_tools.grading.material import Material
@@ -28,7 +27,6 @@ from course_tools.grading.submissions import Submission, printable
 from course_tools.sandbox import Kind, protections
 from distlab import devices
 from distlab.labs import registry
-from distlab.labs.verdict import RIGHT
 from distlab.runtime import processes, startup_notes
 from distlab.runtime.errors import PlainError
 
@@ -71,8 +69,7 @@ def check(lab: str, /) -> None:
     copy = user_folders.user_folder(working_copy.NAME) / LABS
     file = (copy if copy.is_dir() else LABS) / of_course.name / lab_sources.STUDENT
     try:
-        cells, look_at = notebook.read(file)
-        fitted = notebook.fit(cells, of_lab, look_at)
+        fitted = notebook.fit(*notebook.read(file), of_lab)
     except notebook.Unreadable as error:
         fresh = f".venv/bin/distlab lab --fresh {of_course.number}"
         raise CannotCheck(f"{file} cannot be checked: {error}; `{fresh}` gives the lab back.") from None
@@ -86,7 +83,7 @@ def check(lab: str, /) -> None:
         print(line if not graded.error or graded.error in line else f"{line}\n  {graded.error}")
     for name, failure in report.failed.items():
         print(f"Another cell, {name}. {failure}")
-    for note in fitted.notes:
+    for note in [*fitted.notes, *report.look_at]:
         print(f"{note[:1].upper()}{note[1:]}.")
     print(f"{report.score:g} of {of_course.points:g} points")
     if not copy.is_dir():
@@ -136,7 +133,8 @@ def grade(
         share, at_once = 1.0 if late_share is None else late_share, at_once or max(1, devices.cores())
         plan = Plan(materials, seed, kind, protected, new, share, at_once)
         grades = run(plan, found)
-        look_at = [*submissions.left_out(folder), *(line for each in grades for line in each.look_at)]
+        look_at = [f"{each.student} {each.lab}: {line}" for each in grades for line in each.look_at]
+        look_at = [*submissions.left_out(folder), *map(printable, look_at)]
         report: dict[str, object] = {"seed": seed, "due": until and until.isoformat(" ")}
         report |= {"seconds": round(time.monotonic() - began, 1), "protections": protected, "look_at": look_at}
         report["grades"] = [{name: getattr(each, name) for name in (*feedback.COLUMNS, "points")} for each in grades]
@@ -152,67 +150,57 @@ def grade(
     return 1 if look_at else 0
 
 
-def run(plan: Plan, found: Sequence[Submission]) -> list[Grade]:
+def run(plan: Plan, found: Sequence[Submission]) -> list[Submission]:
     """Grade all, each in a process of its own, and write the pages of feedback.
 
     Where something other than the student's work went wrong, a notebook is graded again, alone; if that happens again
     it gets no score, and the note LOOK AT. When this ends no student's process is left.
     """
-    grades: dict[int, Grade] = {}
+    grades: dict[int, Submission] = {}
     longest = 12 * max((each.lab.seconds for each in plan.materials.values()), default=0) + 600
     for alone in (False, True):
-        numbers = [number for number in range(len(found)) if number not in grades or grades[number].troubles]
+        numbers = [number for number in range(len(found)) if number not in grades or grades[number].score is None]
 
-        def work(number: int) -> Grade:
+        def work(number: int) -> Submission:
             return _graded(found[number], plan)
 
         with closing(run_apart(numbers, work, longest, 1 if alone else plan.at_once)) as graded:
             for number, grade, reason in graded:
-                row = grades[number] = grade or _not_graded(found[number], plan, [reason])
-                if alone or not row.troubles:
+                row = grades[number] = grade or _counted(found[number], plan, Report(troubles=[reason]))
+                if alone or row.score is not None:
                     score = "no grade" if row.score is None else f"{row.score:g} of {row.max_score:g}"
                     print(printable(f"{row.student}  {row.lab}: {score}{'  ' * bool(row.note)}{row.note}"), flush=True)
     return [grades[number] for number in range(len(found))]
 
 
-def _graded(submission: Submission, plan: Plan) -> Grade:
+def _graded(submission: Submission, plan: Plan) -> Submission:
     """Grade a submission and write its page."""
     _limit_memory()
-    student, lab, of_lab = submission.student, submission.lab, plan.materials[submission.lab]
-    report, look_at = Report([Graded(exercise) for exercise in of_lab.lab]), submission.look_at
+    of_lab = plan.materials[submission.lab]
+    report = Report([Graded(exercise) for exercise in of_lab.lab])
     if submission.file is not None:
         try:
-            cells, of_file = notebook.read(submission.file)
-            fitted = notebook.fit(cells, of_lab, of_file)
+            fitted = notebook.fit(*notebook.read(submission.file), of_lab)
             report = grade_notebook(of_lab, fitted, plan.kind, plan.seed)
-            look_at += fitted.look_at
-            look_at += [
-                f"{each.exercise.name} is answered in several cells, and the last one is not right"
-                for each in report.exercises
-                if each.exercise.name in fitted.copied and each.verdict.state != RIGHT
-            ]
         except notebook.Unreadable as error:
-            report.notes.append(f"unreadable: {error}")
-            look_at.append(report.notes[-1])
-    score = round(report.score * (plan.late_share if submission.late else 1), 2)
-    lines = [printable(f"{student} {lab}: {line}") for line in look_at]
-    points = {each.exercise.name: each.points for each in report.exercises}
-    note = "; ".join([*submission.notes, *report.notes])
-    grade = Grade(student, lab, score, of_lab.lab.points, note, points, lines)
-    if report.troubles:
-        without = f" ({report.score:g} of {of_lab.lab.points:g} points without it)"
-        grade = _not_graded(submission, plan, report.troubles, without)
+            report.look_at.append(f"unreadable: {error}")
+    grade = _counted(submission, plan, report)
     feedback.write_page(grade, report, plan.protected, plan.folder / "feedback")
     return grade
 
 
-def _not_graded(submission: Submission, plan: Plan, troubles: Sequence[str], points: str = "") -> Grade:
-    """No score: what there is must not be taken for a grade."""
-    student, lab = submission.student, submission.lab
-    reasons = [printable(trouble)[:300] for trouble in dict.fromkeys(troubles)]
-    note = "; ".join([*submission.notes, f"LOOK AT, not graded{points}: {'; '.join(reasons)}"])
-    lines = [printable(f"{student} {lab}: {reason}") for reason in reasons]
-    return Grade(student, lab, None, plan.materials[lab].lab.points, note, {}, lines, reasons)
+def _counted(submission: Submission, plan: Plan, report: Report) -> Submission:
+    """The submission with its score; none where there were troubles: what there is must not be taken for a grade."""
+    most = plan.materials[submission.lab].lab.points
+    if report.troubles:
+        without = f" ({report.score:g} of {most:g} points without it)" if report.exercises else ""
+        reasons = "; ".join(printable(trouble)[:300] for trouble in dict.fromkeys(report.troubles))
+        notes, look_at = [*submission.notes, "LOOK AT"], [*submission.look_at, f"not graded{without}: {reasons}"]
+        return replace(submission, notes=notes, look_at=look_at, max_score=most)
+    notes, look_at = [*submission.notes, *report.notes], [*submission.look_at, *report.look_at]
+    score = round(report.score * (plan.late_share if submission.late else 1), 2)
+    points = {each.exercise.name: each.points for each in report.exercises}
+    return replace(submission, notes=notes, look_at=look_at, score=score, max_score=most, points=points)
 
 
 def _limit_memory() -> None:

@@ -1,10 +1,10 @@
 """What grading knows about a lab: its exercises, the steps of its notebook, the files next to it."""
 
-import importlib.util
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from importlib import resources
 from pathlib import Path
 
 from course_tools import lab_cells, lab_sources
@@ -50,13 +50,13 @@ class Material:
         lab, number = self.lab, self.lab.number
         if not lab.tensorflow and any(_IMPORTS_TENSORFLOW.search(step.text) for step in steps):
             lab = lab.with_tensorflow()
-        limits = TENSORFLOW if lab.tensorflow else PLAIN
+        limits, modules = (TENSORFLOW, ["tensorflow"]) if lab.tensorflow else (PLAIN, [])
         observers = registry.observers(number) if number in registry.JUDGES else []
+        seen = [registry.JUDGES[number] / f"{name.partition('.')[2]}.py" for name in observers]
         # The registry in the jail finds the lab by its folder, which is there because of these files, empty ones.
         judges = [file for file in registry.judges() if file.is_file() and file.parent == registry.JUDGES.get(number)]
-        hidden = [*judges, *(_file_of(name).parent for name in lab.solved_in)]
-        modules = [*(["tensorflow"] if lab.tensorflow else []), *observers]
-        return lab, Setting(limits, modules, self.files, list(map(_file_of, observers)), hidden, kind)
+        solved = [Path(str(resources.files(name))) for name in lab.solved_in]
+        return lab, Setting(limits, [*modules, *observers], self.files, seen, [*judges, *solved], kind)
 
 
 def load(source: Path, lab: Lab | None = None) -> Material:
@@ -77,18 +77,6 @@ def load(source: Path, lab: Lab | None = None) -> Material:
         else:
             steps.append(LabStep(StepKind.GIVEN, f"cell {number}", cell.source))
     given = "\n".join(step.text for step in steps if step.kind is StepKind.GIVEN)
-    files = [file for file in source.parent.glob("*") if lab_sources.is_given(file) and _is_named(file, given)]
+    # Files that the given cells do not name may hold an answer.
+    files = [file for file in source.parent.glob("*") if lab_sources.is_given(file) and file.name in given]
     return Material(lab, steps, stubs, {file.name: file.read_bytes() for file in files})
-
-
-def _is_named(file: Path, given: str) -> bool:
-    """Whether the given cells may need a file: other files may hold an answer."""
-    quoted, imported = rf"[\"']{re.escape(file.name)}[\"']", rf"^\s*(import|from)\s+{re.escape(file.stem)}\b"
-    return bool(re.search(f"{quoted}|{imported}", given, re.MULTILINE))
-
-
-def _file_of(module: str) -> Path:
-    spec = importlib.util.find_spec(module)
-    if spec is None or spec.origin is None:
-        raise ModuleNotFoundError(f"a lab names {module}, which is not there")
-    return Path(spec.origin)

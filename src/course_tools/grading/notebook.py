@@ -11,8 +11,7 @@ from typing import Any
 from course_tools.grading.material import LabStep, Material, StepKind
 from course_tools.lab_sources import CHECK
 
-_LARGEST = 50 * 2**20
-_MOST_CELLS, _MOST_TEXT = 500, 200_000
+_LARGEST, _MOST_CELLS = 50 * 2**20, 500
 _NO_NOTEBOOK = "it is not a notebook of format 4"
 
 
@@ -32,7 +31,7 @@ class SubmittedCell:
 
 @dataclass
 class Fitted:
-    """The steps to run, and what the instructor should know about the file; `look_at` are those to look at.
+    """The steps to run, and what the instructor should know about the file, or has to look at.
 
     copied: exercises that are answered in several cells.
     """
@@ -63,34 +62,31 @@ def document(file: Path) -> tuple[Any, str]:
 
 
 def read(file: Path) -> tuple[list[SubmittedCell], list[str]]:
-    """The code cells of a notebook file (format 4), and others that are marked for an answer; what to look at in it.
-
-    Raises Unreadable.
-    """
+    """The cells of a notebook file (format 4), and what to look at in it. Raises Unreadable."""
     notebook, note = document(file)
     try:
         cells = [_cell(cell) for cell in notebook["cells"]]
-    except (ValueError, KeyError, TypeError, AttributeError):
+    except (KeyError, TypeError, AttributeError):
         raise Unreadable(_NO_NOTEBOOK) from None
-    counting = [cell for cell in cells if cell.is_code or cell.is_answer]
-    if len(counting) > _MOST_CELLS:
-        raise Unreadable(f"it has more than {_MOST_CELLS} code cells")
-    if any(len(cell.text) > _MOST_TEXT for cell in counting):
-        raise Unreadable(f"one of its cells is longer than {_MOST_TEXT:,} characters")
-    return counting, [note] if note else []
+    if len(cells) > _MOST_CELLS:
+        raise Unreadable(f"it has more than {_MOST_CELLS} cells")
+    return cells, [note] if note else []
 
 
-def fit(cells: Sequence[SubmittedCell], material: Material, look_at: Sequence[str] = ()) -> Fitted:
+def _cell(cell: Any) -> SubmittedCell:
+    settings = cell.get("metadata", {}).get("nbgrader", {})
+    grade_id, is_answer = str(settings.get("grade_id", "")), bool(settings.get("solution"))
+    return SubmittedCell("".join(cell["source"]), grade_id, is_answer, cell.get("cell_type") == "code")
+
+
+def fit(cells: Sequence[SubmittedCell], look_at: Sequence[str], material: Material) -> Fitted:
     """The lab's steps with the student's answers instead of the lab's, and the student's own cells where they are.
 
     If an exercise is answered in several cells (a copied cell), they run in order and the last one counts; untouched
     copies do not count. Where its cell is missing nothing takes its place: what other cells define is judged. Given
-    cells and checks are the lab's, whatever the student's file makes of them.
+    cells and checks are the lab's, whatever the student's file makes of them. `look_at` is what `read` says.
     """
     answers: dict[str, list[str]] = {name: [] for name in material.stubs}
-    fitted = Fitted([], look_at=list(look_at))
-    if len({cell.grade_id.removeprefix(CHECK) for cell in cells if cell.grade_id} - set(answers)) > len(answers) / 2:
-        fitted.look_at.append("this is the notebook of another lab")
     given = {_squeezed(step.text): step.name for step in material.steps if step.kind is StepKind.GIVEN}
     added: dict[str, list[LabStep]] = {}
     place = ""  # the lab's own cell that comes before
@@ -99,23 +95,24 @@ def fit(cells: Sequence[SubmittedCell], material: Material, look_at: Sequence[st
             answers[cell.grade_id].append(cell.text)
             place = cell.grade_id
             added.setdefault(place, []).extend(added.pop(CHECK + place, []))  # a copy below the check
-        elif checked := _checked(cell, answers):
+        elif (checked := _checked(cell)) in answers:
             if place == checked or not answers[checked]:  # what follows it must not change the answer
                 place = CHECK + checked
         elif (known := given.get(_squeezed(cell.text))) is not None:
             place = known
         elif not cell.grade_id.startswith(CHECK):
             added.setdefault(place, []).append(LabStep(StepKind.OWN, f"code cell {number}", cell.text))
-    fitted.steps += added.get("", [])
+    fitted = Fitted(added.get("", []), look_at=list(look_at))
     for step in material.steps:
         if step.kind is StepKind.ANSWER:
             fitted.steps += _answer(step.name, answers[step.name], material.stubs[step.name], fitted)
         else:
             fitted.steps.append(step)
         fitted.steps += added.get(CHECK + step.name if step.kind is StepKind.JUDGE else step.name, [])
-    not_code = {cell.grade_id for cell in cells if not cell.is_code} & set(answers)
-    fitted.look_at += [f"the cell of {name} is no code cell any more" for name in sorted(not_code)]
-    fitted.notes += fitted.look_at
+    if len({cell.grade_id.removeprefix(CHECK) for cell in cells if cell.grade_id} - set(answers)) > len(answers) / 2:
+        fitted.look_at.append("this is the notebook of another lab")
+    no_code = sorted({cell.grade_id for cell in cells if cell.is_answer and not cell.is_code} & set(answers))
+    fitted.look_at += [f"the cell of {name} is no code cell any more" for name in no_code]
     return fitted
 
 
@@ -130,25 +127,12 @@ def _answer(name: str, texts: list[str], stub: str, fitted: Fitted) -> list[LabS
     return [LabStep(StepKind.ANSWER, name, "\n\n".join(touched or texts[:1]))] if texts else []
 
 
-def _checked(cell: SubmittedCell, exercises: dict[str, list[str]]) -> str:
+def _checked(cell: SubmittedCell) -> str:
     """The exercise that a cell checks and does nothing else, by its grade_id or its text; "" for any other cell."""
-    lines = [line.strip() for line in cell.text.splitlines() if line.strip() and not line.strip().startswith("#")]
-    checks = [re.fullmatch(r"""(?:lab\.)?check\(["'](\w+)["']\)""", line) for line in lines]
-    name = checks[0][1] if checks and checks[0] and all(checks) else ""
     if cell.grade_id.startswith(CHECK):
-        name = cell.grade_id.removeprefix(CHECK)
-    return name if name in exercises else ""
-
-
-def _cell(cell: Any) -> SubmittedCell:
-    """Whatever is in it."""
-    settings = metadata.get("nbgrader") if isinstance(metadata := cell.get("metadata"), dict) else None
-    settings = settings if isinstance(settings, dict) else {}
-    is_code, is_answer = cell.get("cell_type") == "code", settings.get("solution") is True
-    source = cell["source"] if is_code or is_answer else ""
-    grade_id = settings.get("grade_id")
-    text = source if isinstance(source, str) else "".join(source)
-    return SubmittedCell(text, grade_id if isinstance(grade_id, str) else "", is_answer, is_code)
+        return cell.grade_id.removeprefix(CHECK)
+    check = re.fullmatch(r"""lab\.check\(["'](\w+)["']\)""", cell.text.strip())
+    return check[1] if check else ""
 
 
 def _squeezed(text: str) -> str:

@@ -27,9 +27,12 @@ class NotATime(PlainError):
 
 @dataclass
 class Submission:
-    """A student's notebook for a lab, `None` if there is none; `notes` are for the instructor, in our own words.
+    """A student's notebook for a lab, and its row in grades.csv.
 
-    look_at: those of the notes on which the instructor has to decide.
+    file: the notebook, `None` if there is none.  notes: for the instructor, in our own words.
+    look_at: on what the instructor has to decide.
+    score: in points, None if there is no grade.  points: those of each exercise, by its name, none where there is no
+        grade; late work is not yet counted less.
     """
 
     student: str
@@ -38,6 +41,14 @@ class Submission:
     notes: list[str] = field(default_factory=list)
     look_at: list[str] = field(default_factory=list)
     late: bool = False
+    score: float | None = None
+    max_score: float = 0.0
+    points: dict[str, float] = field(default_factory=dict)
+
+    @property
+    def note(self) -> str:
+        """All that the instructor should know."""
+        return "; ".join([*self.notes, *self.look_at])
 
 
 def printable(text: str) -> str:
@@ -78,7 +89,6 @@ def find(folder: Path, labs: Sequence[str], due: datetime | None = None, only: b
     for submission in submissions:
         if names and submission.student not in names:
             submission.look_at.append(f"the folder is not in {ROSTER}")
-        submission.notes += submission.look_at
     handed_in = {submission.lab for submission in submissions if submission.file is not None}
     if not handed_in:
         raise NoSubmissions(f"No folder in {folder} holds a lab: expected is {folder}/STUDENT/NN_topic/{STUDENT}.")

@@ -1,7 +1,7 @@
 """A student's code in a jail, a process of its own with limits, that a judge can question like any other answer.
 
     with SandboxedWork(Setting()) as work:
-        work.run_cell("def mean(values): return sum(values) / len(values)", "mean", seconds=10)
+        work.run_cell("def mean(values): return sum(values) / len(values)", seconds=10)
         exercise.verdict(work.answer(seconds=10))
 
 `jail` makes the command that starts one, `process` holds one, `work` has all of a student's, and `student` is what runs

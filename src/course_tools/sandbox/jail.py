@@ -64,7 +64,7 @@ class Setting:
     files: dict[str, bytes] = field(default_factory=dict)
     seen: Sequence[Path] = ()
     hidden: Sequence[Path] = ()
-    kind: Kind | None = None
+    kind: Kind = field(default_factory=lambda: candidates()[0])
 
 
 def candidates() -> list[Kind]:
@@ -76,11 +76,11 @@ def candidates() -> list[Kind]:
     return [*found, Kind.WEAK]
 
 
-def command(setting: Setting, kind: Kind, scratch: str, user: int, inner: Sequence[str]) -> list[str]:
-    """What starts `inner` in a jail of that kind, as `user` where this is root; `scratch` is any empty folder."""
+def command(setting: Setting, scratch: str, user: int, inner: Sequence[str]) -> list[str]:
+    """What starts `inner` in the jail, as `user` where this is root; `scratch` is any empty folder."""
     if sys.platform != "linux":
         return list(inner)
-    leave = ["setpriv", "--pdeathsig=KILL", "--no-new-privs"]
+    kind, leave = setting.kind, ["setpriv", "--pdeathsig=KILL", "--no-new-privs"]
     if os.getuid() == 0:
         leave += [f"--reuid={user}", f"--regid={user}", "--clear-groups"]
     if os.getuid() == 0 or kind is Kind.UTIL_LINUX:

@@ -30,10 +30,8 @@ _BETWEEN_LOOKS = 0.2
 _FIRST_USER = 1_234_500_000
 # Nothing else of the grader's environment reaches a student's code.
 _KEPT_VARIABLES = ("PATH", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "LD_LIBRARY_PATH")
-# Nobody can answer a forgotten breakpoint(); jails run side by side, so that each has one thread.
-_OWN_VARIABLES = {"HOME": "/tmp", "MPLBACKEND": "Agg", "PYTHONDONTWRITEBYTECODE": "1", "PYTHONBREAKPOINT": "0"}
-_OWN_VARIABLES |= dict.fromkeys(["OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"], "1")
-_OWN_VARIABLES |= dict.fromkeys(["OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"], "1")
+_ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")  # for jails that run side by side
+_SWITCHED_ON = ("PYTHONDONTWRITEBYTECODE", "OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM")
 # What a program may raise itself; other errors of the virtual cluster are raised by the grader's own.
 _ERRORS = (NotDone, NotPlain, TookTooLong, simulate.ProgramError, simulate.NotAnArrayError, simulate.MismatchError)
 _BY_NAME: dict[str, type[Exception]] = {error.__name__: error for error in _ERRORS}
@@ -42,6 +40,11 @@ _numbers = itertools.count()
 
 class SandboxFailed(Exception):
     """The system did not let a jail be made; not the student's fault."""
+
+
+def raised(kind: str, message: str, line: Plain) -> Raised:
+    """The error of a student's code, of which everything may be forged."""
+    return Raised(kind[:80], message[:2000], line if type(line) is int else None)
 
 
 class Trouble(Gone):
@@ -57,18 +60,19 @@ class Allowance:
 
 
 class Jail:
-    """One student's process. `gone` says why it has ended, None while it lives."""
+    """One student's process, in which so many `cells_run`. `gone` says why it has ended, None while it lives."""
 
     def __init__(self, setting: Setting) -> None:
-        """Start it, as of the setting's kind, with its files. Starting is nobody's time. Raises SandboxFailed."""
+        """Start it, with the setting's files. Starting is nobody's time. Raises SandboxFailed."""
+        self.cells_run = 0
         self.gone: str | None = None
-        self._setting, self._kind = setting, setting.kind or jail.candidates()[0]
+        self._setting = setting
         self._waits: dict[int, float] = {}  # by process, seconds for a processor before it was asked
         self._scratch = tempfile.TemporaryDirectory(prefix="distlab-jail-", ignore_cleanup_errors=True)
         self._connection, theirs = Pipe()
         # A user that no other jail of this machine has now.
-        user = jail.NOBODY if self._kind is Kind.WEAK else _FIRST_USER + 64 * os.getpid() + next(_numbers) % 64
-        command = jail.command(setting, self._kind, self._scratch.name, user, self._inner())
+        user = jail.NOBODY if setting.kind is Kind.WEAK else _FIRST_USER + 64 * os.getpid() + next(_numbers) % 64
+        command = jail.command(setting, self._scratch.name, user, self._inner())
         with theirs, tempfile.TemporaryFile("w+", errors="replace") as log:
             self._process = subprocess.Popen(
                 command,
@@ -85,10 +89,7 @@ class Jail:
             except AnswerError as error:
                 log.seek(0)
                 said = log.read().strip().splitlines() or [str(error)]
-                raise SandboxFailed(f"{self._kind}: {said[-1][:300]}") from None
-            except BaseException:
-                self.end()
-                raise
+                raise SandboxFailed(f"{setting.kind}: {said[-1][:300]}") from None
 
     def ask(
         self,
@@ -111,21 +112,21 @@ class Jail:
         match reply:  # every part of it may be forged
             case {"value": value}:
                 return plain(value)
-            case {"error": ["Raised", str(message), str(kind), line]}:
-                raise Raised(kind[:80], message[:2000], line if type(line) is int else None)
-            case {"error": ["Changed", str(names)]}:
+            case {"error": ["Changed", str(names), _]}:
                 error = Changed([names[:240]])
                 self.end(str(error))
                 raise error
-            case {"error": [str(kind), str(text)]}:
-                raise _BY_NAME.get(kind, NotPlain)(text[:2000])
+            case {"error": [str(kind), str(text), _]} if kind in _BY_NAME:
+                raise _BY_NAME[kind](text[:2000])
+            case {"error": [str(kind), str(text), line]}:
+                raise raised(kind, text, line)
         raise AnswerError("its answer could not be understood")
 
     def end(self, why: str = "it was ended") -> None:
         """End all its processes."""
         self.gone = self.gone or why
         self._connection.close()
-        for process in self._processes() if self._kind is Kind.WEAK else ():  # elsewhere all end with the first
+        for process in self._processes() if self._setting.kind is Kind.WEAK else ():  # elsewhere all end with the first
             with suppress(psutil.Error):
                 process.kill()
         with suppress(ProcessLookupError):
@@ -161,17 +162,17 @@ class Jail:
             if not isinstance(reply, dict) or reply.pop("token", None) != token:
                 raise wire.BrokenMessage("it does not say to which question")
             return reply
-        except (TookTooLong, Gone) as error:
-            self.end(str(error))
-            raise
+        except (TookTooLong, Gone) as stopped:
+            error: AnswerError = stopped
         except (ConnectionError, EOFError):
-            raise self._ended() from None
-        except (wire.BrokenMessage, OSError) as error:
-            self.end(f"it sent something that is no answer: {error}")
-            raise Gone(str(self.gone)) from None
+            error = self._ended()
+        except (wire.BrokenMessage, OSError) as broken:
+            error = Gone(f"it sent something that is no answer: {broken}")
         finally:
             for allowance in allowances:
                 allowance.used += max(0.0, time.monotonic() - began - waited)
+        self.end(str(error))
+        raise error
 
     def _look(self) -> float:
         """Keep the limits on memory, processes and files; the seconds that a process has waited for a processor."""
@@ -206,12 +207,11 @@ class Jail:
             self._process.wait(10)
         status = self._process.returncode or 0
         number = -status if status < 0 else status - 128
-        if number in set(signal.Signals):
-            self.end(f"its process was killed by signal {number} ({signal.Signals(number).name})")
-        else:
-            self.end(f"its process ended by itself with exit status {status}")
+        if number not in set(signal.Signals):
+            return Gone(f"its process ended by itself with exit status {status}")
         # Nothing inside can send SIGKILL to the first process: there was no memory left on the machine.
-        return (Trouble if number == signal.SIGKILL else Gone)(str(self.gone))
+        kind = Trouble if number == signal.SIGKILL else Gone
+        return kind(f"its process was killed by signal {number} ({signal.Signals(number).name})")
 
     def _inner(self) -> list[str]:
         """The command inside."""
@@ -220,7 +220,7 @@ class Jail:
         if limits.address_space is not None:
             kernels["AS"] = limits.address_space
         folder = INSIDE
-        if self._kind is Kind.WEAK:
+        if self._setting.kind is Kind.WEAK:
             folder = self._scratch.name
             if os.getuid() == 0:
                 os.chown(folder, jail.NOBODY, jail.NOBODY)
@@ -231,5 +231,6 @@ class Jail:
 
     def _variables(self) -> dict[str, str]:
         kept = {name: os.environ[name] for name in _KEPT_VARIABLES if name in os.environ}
-        variables = environment.variables() | kept | _OWN_VARIABLES
-        return variables | ({"HOME": self._scratch.name} if self._kind is Kind.WEAK else {})
+        home = self._scratch.name if self._setting.kind is Kind.WEAK else "/tmp"
+        own = {"HOME": home, "MPLBACKEND": "Agg", "PYTHONBREAKPOINT": "0"}  # nobody can answer a forgotten breakpoint()
+        return environment.variables() | kept | dict.fromkeys([*_ONE_THREAD, *_SWITCHED_ON], "1") | own

@@ -20,10 +20,9 @@ from typing import Any, cast
 from course_tools.sandbox import wire
 from course_tools.sandbox.cells import Cells
 from distlab.labs.answer import OwnAnswer
-from distlab.labs.answer_errors import AnswerError, Raised
+from distlab.labs.answer_errors import Raised
 from distlab.labs.plain_data import Plain, PlainKey, plain
-from distlab.runtime.errors import message_of
-from distlab.simulate import ProgramError, SimulationError
+from distlab.simulate import ProgramError
 from distlab.simulate.errors import copy_message, is_of_asyncio, no_operation, not_awaited
 from distlab.simulate.rank import NumberedRank
 
@@ -72,7 +71,7 @@ def _answer(connection: wire.Wire) -> None:
         if process() != own:  # a copy that the student's code has forked and let run on
             end(0)
         if not is_rank and (names := changed()):  # what a rank does, the grader's virtual cluster sees by itself
-            reply = {"error": ["Changed", ", ".join(names)]}
+            reply = {"error": ["Changed", ", ".join(names), None]}
         send(connection, {"token": token, **reply})
 
 
@@ -123,25 +122,20 @@ class Student(OwnAnswer):
 
     def __init__(self, ask: Callable[[Plain], Plain]) -> None:
         """Nothing has run; `ask` asks the judge."""
-        cells = Cells()
-        super().__init__(cells.namespace, _NO_LIMIT)
-        self.run_cell, self._ask = cells.run, ask
-        self._programs: dict[int, tuple[Coroutine[Any, Plain, Any], RemoteRank]] = {}
+        self._cells = Cells()
+        super().__init__(self._cells.namespace, _NO_LIMIT)
+        self.run_cell, self._ask = self._cells.run, ask
+        self._programs: dict[int, tuple[RemoteRank, Coroutine[Any, Plain, Any]]] = {}
 
     def reply(self, question: dict[str, Any]) -> dict[PlainKey, Plain]:
-        """The answer to one question: {"value": …}, or {"error": [class, text, …]}."""
+        """The answer to one question: {"value": …}, or {"error": [class, text, line of the cell or None]}."""
         ask = getattr(self, question["do"])
         try:
             return {"value": ask(*question["arguments"], **question["keywords"])}
         except Raised as error:
-            return {"error": ["Raised", plain(error.message), error.kind, error.line]}
-        except (AnswerError, SimulationError) as error:
-            return {"error": [type(error).__name__, str(error)]}
+            return {"error": [error.kind, error.message, error.line]}
         except BaseException as error:  # SystemExit and whatever else a student's code may raise
-            text = ""
-            with suppress(BaseException):
-                text = message_of(error)[:2000]
-            return {"error": ["Raised", text, type(error).__name__, None]}
+            return {"error": self._cells.described(error)}
 
     def write(self, files: dict[str, bytes]) -> None:
         """Make the files that lie in the lab's folder."""
@@ -156,12 +150,12 @@ class Student(OwnAnswer):
     def start_rank(self, name: str, rank: int, size: int, *inputs: Plain) -> Plain:
         """The first operation that the program `name` asks of its rank."""
         remote = RemoteRank(rank, size)
-        self._programs[rank] = (self.started(name, remote, *inputs), remote)
+        self._programs[rank] = remote, self.started(name, remote, *inputs)
         return self.resume_rank(rank, None, 0.0)
 
     def resume_rank(self, rank: int, result: Plain, now: float) -> Plain:
         """The next operation, after the last one returned `result`; ["return", value] at the end."""
-        program, remote = self._programs[rank]
+        remote, program = self._programs[rank]
         remote.now, remote.pending = now, None
         try:
             operation = program.send(result)
@@ -178,8 +172,13 @@ class Student(OwnAnswer):
 
 
 @coroutine
-def _asked(operation: list[Plain]) -> Generator[list[Plain], Plain, Any]:
-    return (yield operation)
+def _asked(operation: list[Plain], array: Any) -> Generator[list[Plain], Plain, Any]:
+    """What the grader's rank gives for an operation; a sum is written into the `array` to which it adds."""
+    result = yield operation
+    if operation[0] != "reduce":
+        return result
+    array[...] = result
+    return array
 
 
 class RemoteRank(NumberedRank):
@@ -195,10 +194,6 @@ class RemoteRank(NumberedRank):
         if self.pending is not None:
             raise ProgramError(not_awaited(self.index, self.pending))
 
-    async def _reduced(self, asked: Any, array: Any) -> Any:
-        array[...] = await asked
-        return array
-
     def __getattr__(self, operation: str) -> Any:
         if operation not in OPERATIONS:
             raise AttributeError(f"a rank has no {operation!r}", name=operation, obj=self)
@@ -209,8 +204,8 @@ class RemoteRank(NumberedRank):
             if operation in ("send", "exchange"):
                 sent[1:2] = [copy_message(self.index, array) for array in sent[1:2]]
             self.pending = operation
-            asked = _asked([operation, *(plain(each, f"what rank {self.index} sends") for each in sent)])
-            return self._reduced(asked, arguments[0]) if operation == "reduce" else asked
+            sent = [plain(each, f"what rank {self.index} sends") for each in sent]
+            return _asked([operation, *sent], arguments[0] if arguments else None)
 
         return ask
 

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 
 from course_tools.sandbox.jail import Setting
-from course_tools.sandbox.process import Allowance, Jail, SandboxFailed, Trouble
+from course_tools.sandbox.process import Allowance, Jail, Trouble, raised
 from course_tools.sandbox.student import OPERATIONS
 from distlab.labs.answer_errors import Changed, Gone, NotDone, NotPlain, Raised, TookTooLong
 from distlab.labs.plain_data import MOST_BYTES, Plain, plain
@@ -38,9 +38,8 @@ class SandboxedWork:
         self.changes: list[Changed] = []
         self.troubles: list[str] = []
         self._setting, self._in_all, self._now = setting, Allowance(seconds), Allowance(0.0)
-        self._done: list[tuple[str, str]] = []
+        self._done: list[str] = []
         self._jails: dict[int, Jail] = {}
-        self._ran: dict[int, int] = {}  # how many of the cells have run in each jail
 
     def __enter__(self) -> "SandboxedWork":
         return self
@@ -54,15 +53,14 @@ class SandboxedWork:
         """Whether the time for everything is used up."""
         return self._in_all.used >= self._in_all.seconds
 
-    def run_cell(self, text: str, name: str, seconds: float) -> CellRun:
+    def run_cell(self, text: str, seconds: float) -> CellRun:
         """Run a cell; an exception in it is part of the result. Raises Gone and TookTooLong."""
-        result = self.answer(seconds)._ask("run_cell", [text, name])
-        self._done.append((text, name))
-        self._ran[0] = len(self._done)
+        result = self.answer(seconds)._ask("run_cell", [text])
+        self._done.append(text)
+        self._jails[0].cells_run += 1
         match result:
             case {"printed": str(printed), "error": [str(kind), str(message), line]}:
-                error = Raised(kind[:80], message[:2000], line if type(line) is int else None)
-                return CellRun(printed[-4000:], error)
+                return CellRun(printed[-4000:], raised(kind, message, line))
             case {"printed": str(printed)}:
                 return CellRun(printed[-4000:], None)
         return CellRun("", None)
@@ -154,13 +152,8 @@ class SandboxedWork:
         """That jail, a new one if the last has ended, in which all cells have run."""
         jail = self._jails.get(number)
         if jail is None or jail.gone is not None:
-            try:
-                jail = self._jails[number] = Jail(self._setting)
-            except SandboxFailed as error:
-                self.troubles.append(f"a jail could not be started: {error}")
-                raise
-            self._ran[number] = 0
-        while self._ran[number] < len(self._done):
-            self._ran[number] += 1
-            self._ask("run_cell", self._done[self._ran[number] - 1], jail=jail)
+            jail = self._jails[number] = Jail(self._setting)
+        while jail.cells_run < len(self._done):
+            jail.cells_run += 1
+            self._ask("run_cell", [self._done[jail.cells_run - 1]], jail=jail)
         return jail

@@ -60,10 +60,10 @@ def test_any_file_is_read_as_a_notebook_or_refused_and_the_lab_stays_the_lab(sam
     with tempfile.NamedTemporaryFile(suffix=".ipynb") as file:
         Path(file.name).write_bytes(content)
         try:
-            cells, _ = notebook.read(Path(file.name))
+            read = notebook.read(Path(file.name))
         except notebook.Unreadable:
             return
-    fitted = notebook.fit(cells, sample)
+    fitted = notebook.fit(*read, sample)
     kinds = (StepKind.GIVEN, StepKind.JUDGE)
     assert [step for step in fitted.steps if step.kind in kinds] == [s for s in sample.steps if s.kind in kinds]
     assert {step.name for step in fitted.steps if step.kind is StepKind.ANSWER} <= set(sample.stubs)

@@ -35,7 +35,8 @@ def test_the_notebook_that_counts_is_found_and_what_is_odd_is_noted(
     for path, time in files.items():
         os.utime(put(tmp_path, "ada", "{}", path), (time, time))
     found = of(tmp_path)
-    assert found.notes[0].startswith(note) and len(found.notes) == 1
+    (said,) = found.notes + found.look_at
+    assert said.startswith(note)
     assert (found.file.name if found.file else None) == name
     assert bool(found.look_at) == ("but" in note or "solution" in note)
 

@@ -66,6 +66,6 @@ def graded(sample: Material, kind: Kind, tmp_path: Path) -> Grading:
     def grading(handed_in: nbformat.NotebookNode, of: Material = sample, seed: int = 3) -> Report:
         file = tmp_path / "lab.ipynb"
         nbformat.write(handed_in, file)
-        return grade(of, notebook.fit(notebook.read(file)[0], of), kind, seed)
+        return grade(of, notebook.fit(*notebook.read(file), of), kind, seed)
 
     return grading
