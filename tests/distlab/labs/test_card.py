@@ -1,11 +1,13 @@
 """The verdict of a check as a card: in a notebook, and with what it says."""
 
+from xml.etree import ElementTree
+
 import nbformat
 import pytest
 from nbclient import NotebookClient
 
 from distlab.labs.card import card
-from distlab.labs.verdict import Verdict, not_done, right, wrong
+from distlab.labs.verdict import Verdict, not_done, parts, right, wrong
 
 
 @pytest.mark.parametrize(
@@ -23,6 +25,24 @@ def test_a_card_has_the_points_the_hint_and_what_comes_next(verdict: Verdict, sh
     html = card("first", verdict, 4, "second")
     assert all(share in html for share in shares)
     assert ("Next: " in html) == verdict.is_right
+
+
+def test_the_card_of_parts_has_each_hint_before_its_place_and_those_not_reached_in_one_line() -> None:
+    verdict = parts(
+        {
+            "equal chunks": wrong("A round is missing:\n a  b", context="with 4 ranks: "),
+            "any sums": not_done("equal chunks must be right first"),
+            "steps": not_done("any sums must be right first"),
+            "name": not_done(),
+        }
+    )
+    said = ["".join(line.itertext()) for line in ElementTree.fromstring(card("first", verdict, 4, None))]
+    assert said == [
+        "✘ first is not right yet, 0 of 4 points",
+        *("A round is missing:", "Equal chunks, with 4 ranks", " a  b"),
+        *("Not done yet", "Name"),
+        "Not reached yet: any sums, steps.",
+    ]
 
 
 @pytest.mark.slow
