@@ -7,11 +7,13 @@ import inspect
 import sys
 import textwrap
 from pathlib import Path
+from xml.etree import ElementTree
 
 import distlab  # noqa: F401  (selects the course's Keras before anything can import TensorFlow)
 from distlab import collectives, draw, labs
 from distlab.draw import arrow, box, canvas, row
 from distlab.labs import registry
+from distlab.labs.card import card
 
 FOLDER = Path(__file__).parents[1]
 NOTEBOOKS = FOLDER.with_name("notebooks")
@@ -81,13 +83,15 @@ CHECK = """<?xml version="1.0" encoding="utf-8"?>
 <rect x="12" y="56" width="280" height="40" rx="6" fill="#f6f8fa" stroke="#d9d9d9"/>
 <text x="22" y="81" font-family="monospace" font-size="13">{line}</text>
 <text x="12" y="140" font-weight="bold">What the check says</text>
-<path d="M15 156V{end}" stroke="#b35900" stroke-width="6"/>
+<path d="M15 156v{height}" stroke="#b26a00" stroke-width="6"/>
 <rect x="18" y="156" width="274" height="{height}" fill="#fff8ef"/>
-{hint}
+{said}
 </g>
 <g id="drawn" transform="translate(296 0) scale(1.15)">{picture}</g>
 </svg>
 """
+# How the card's title, hint and grey lines are written: letters in a line, and attributes.
+TITLE, HINT, GREY = (31, 'font-weight="bold"'), (29, 'font-size="17"'), (38, 'font-size="13" fill="#555"')
 
 
 def wrong_answer(folder: Path) -> None:
@@ -95,14 +99,25 @@ def wrong_answer(folder: Path) -> None:
     program = inspect.getsource(collectives.reduce_scatter).replace(LINE, WRONG_LINE)
     namespace = {**vars(inspect.getmodule(collectives.reduce_scatter))}
     exec(program, namespace)
-    verdict = registry.lab("06")["reduce_scatter"].verdict(labs.OwnAnswer(namespace))
-    said = registry.shown("reduce_scatter", verdict).splitlines()[:2]
-    lines = [part for line in said for part in textwrap.wrap(line, 34)]
-    height, (svg, description) = 22 * len(lines) + 16, verdict.picture()
-    hint = "\n".join(f'<text x="30" y="{180 + 22 * row}">{line}</text>' for row, line in enumerate(lines))
-    words = f"A wrong answer and its check: {WRONG_LINE} {' '.join(said)} {description}"
-    end, below = 156 + height, round(2.4 * (172 + height))
-    text = CHECK.format(words=words, line=WRONG_LINE, end=end, height=height, hint=hint, below=below, picture=svg)
+    exercise = registry.lab("06")["reduce_scatter"]
+    verdict = exercise.verdict(labs.OwnAnswer(namespace))
+    svg, description = verdict.picture()
+    words, lines, y = f"A wrong answer and its check: {WRONG_LINE}", list[str](), 158
+    for paragraph in ElementTree.fromstring(card("reduce_scatter", verdict, exercise.points, None)):
+        style = paragraph.get("style")
+        width, look = TITLE if "margin: 0" in style else HINT if "1.1em" in style else GREY
+        written = "".join(paragraph.itertext())
+        words += f" {written.removesuffix('.')}."
+        y += 6
+        for line in textwrap.wrap(written, width):
+            y += 20
+            lines.append(f'<text x="30" y="{y}" {look}>{line}</text>')
+    height = y + 14 - 156
+    below = round(2.4 * (172 + height))
+    said = "\n".join(lines)
+    text = CHECK.format(
+        words=f"{words} {description}", line=WRONG_LINE, height=height, said=said, below=below, picture=svg
+    )
     (folder / "00_check.svg").write_text(text)
 
 
