@@ -22,10 +22,20 @@ def test_the_command_prints_table_and_json(capsys: pytest.CaptureFixture[str]) -
     asked = "predict --model vgg16 --hardware horovod-roce25 --ranks 8,256 --baseline 8 --algorithm ring --overlap none"
     efficiency = predict("vgg16", "horovod-roce25", [8, 256], "ring", "none", baseline_ranks=8).efficiency
     assert main(asked.split()) == 0
-    last = capsys.readouterr().out.splitlines()[-1].split()
-    assert (last[0], last[-1]) == ("256", f"{100 * efficiency[1]:.1f}%")
+    _, _, last, _, conclusion, *_ = capsys.readouterr().out.splitlines()
+    ranks, step, unit, *_, share = last.split()
+    assert (ranks, share) == ("256", f"{100 * efficiency[1]:.1f}%")
+    assert conclusion.startswith("On 256 ranks ") and f" {share}; a step takes {step} {unit}, " in conclusion
     assert main([*asked.split(), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["efficiency"] == efficiency.tolist()
+
+
+def test_the_conclusion_on_a_split_has_the_numbers_of_the_last_row(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["predict", "--model", "gpt-175b", "--tensor", "8", "--pipeline", "8", "--ranks", "64,128"]) == 0
+    _, _, last, _, conclusion, *_ = capsys.readouterr().out.splitlines()
+    ranks, _, _, step, *_, states, _, activations, _ = last.split()
+    assert conclusion.startswith(f"On {ranks} ranks a step takes {step} s at ")
+    assert conclusion.endswith(f" is enough for {states} GB of states and {activations} GB of activations.")
 
 
 def test_without_ranks_the_usual_and_the_measured_ones_are_predicted(

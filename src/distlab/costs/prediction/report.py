@@ -42,26 +42,31 @@ def ranks_in(text: str) -> NDArray[np.int64]:
 
 
 def as_table(prediction: Prediction) -> str:
-    """One line per number of ranks, below what it is about."""
-    lines = [
+    """One line per number of ranks; then one sentence on the last of them, and what all of it assumes."""
+    about = [
         f"{prediction.model.title}: {prediction.model.parameters:,} parameters, "
         f"{prediction.model.gradient_bytes / 1e6:.1f} MB of gradient, {prediction.batch} images per rank and step",
         f"{prediction.hardware.title}",
         f"all-reduce: {prediction.algorithm}; overlap: {prediction.overlap}, {OVERLAPS[prediction.overlap]}",
         f"speed of one device {prediction.speed_source}",
         f"efficiency relative to {prediction.baseline_ranks} rank{'s' if prediction.baseline_ranks > 1 else ''}",
-        "",
     ]
     columns = {
-        f"{'ranks':>7}": map(str, prediction.ranks),
+        f"{'ranks':>7}": [str(ranks) for ranks in prediction.ranks],
         f"{'step':>12}": _milliseconds(prediction.step_seconds),
         f"{'computing':>12}": _milliseconds(prediction.compute_seconds),
         f"{'all-reduce':>12}": _milliseconds(prediction.communication_seconds),
         f"{'not hidden':>12}": _milliseconds(prediction.exposed_seconds),
-        f"{'images/s':>14}": (f"{speed:,.0f}" for speed in prediction.images_per_second),
-        f"{'efficiency':>12}": (f"{100 * efficiency:.1f}%" for efficiency in prediction.efficiency),
+        f"{'images/s':>14}": [f"{speed:,.0f}" for speed in prediction.images_per_second],
+        f"{'efficiency':>12}": [f"{100 * efficiency:.1f}%" for efficiency in prediction.efficiency],
     }
-    return "\n".join([*lines, aligned(columns)])
+    ranks, step, _, _, exposed, speed, efficiency = (column[-1] for column in columns.values())
+    network, _, _ = prediction.model.title.partition(",")
+    conclusion = (
+        f"On {ranks} rank{'s' if ranks != '1' else ''} {network} trains {speed} images/s at an efficiency of "
+        f"{efficiency}; a step takes {step}, of which {exposed} are communication that is not hidden."
+    )
+    return "\n".join([aligned(columns), "", conclusion, "", *about])
 
 
 def as_json(prediction: Prediction) -> str:
@@ -75,18 +80,18 @@ def as_json(prediction: Prediction) -> str:
 
 
 def splits_as_table(predictions: Sequence[SplitPrediction]) -> str:
-    """One line per number of ranks, below what it is about; `predictions` are of one model, cluster and split."""
+    """As `as_table`; `predictions` are of one model, cluster and split."""
     first = predictions[0]
     split = first.split
     schedule = f" (1F1B, interleaved, {split.chunks} chunks a stage)" if split.chunks > 1 else " (1F1B)"
     pipeline = f"{split.pipeline}{schedule if split.pipeline > 1 else ''}"
-    lines = [
+    about = [
         f"{first.transformer.title}: {first.transformer.parameters:,} parameters in {first.transformer.layers} layers",
         f"{first.hardware.title}, {first.hardware.memory_bytes / 1e9:g} GB a device",
         f"tensor {split.tensor} × pipeline {pipeline}, micro-batches of {split.micro_batch}",
         f"ZeRO {split.zero}: {STAGES[split.zero]}; mixed precision, Adam, activations recomputed",
         "batch: sequences in a step; in %: matrix products, other computing, communication by split, bubble",
-        "",
+        f"the bubble is {100 * first.bubble_fraction:.1f} % of the pipeline's time on {first.ranks} ranks",
     ]
     header = (
         *("  ranks", " data", "  batch", "      step"),
@@ -105,8 +110,12 @@ def splits_as_table(predictions: Sequence[SplitPrediction]) -> str:
         )
         for prediction in predictions
     ]
-    bubble = f"\nthe bubble is {100 * first.bubble_fraction:.1f} % of the pipeline's time on {first.ranks} ranks"
-    return "\n".join([*lines, tables.text(header, rows, range(len(header) - 1), gap=""), bubble])
+    ranks, _, _, step, *_, speed, states, activations, _ = rows[-1]
+    conclusion = (
+        f"On {ranks} rank{'s' if ranks != 1 else ''} a step takes {step} at {speed} TFLOP/s a device, whose memory is "
+        f"{'enough' if predictions[-1].fits else 'too small'} for{states} of states and{activations} of activations."
+    )
+    return "\n".join([tables.text(header, rows, range(len(header) - 1), gap=""), "", conclusion, "", *about])
 
 
 def splits_as_json(predictions: Sequence[SplitPrediction]) -> str:
