@@ -91,7 +91,11 @@ def table(rows: list[Finding]) -> str:
             fix = "" if row.ok else f"\n    fix: {row.fix}"
             lines.append(f"  {'✔' if row.ok else '✘'} {row.item:<20} {row.state}{fix}")
     if absent:
-        lines += ["", f"Not needed here: {', '.join(absent)}", "(`distlab doctor --json` says how to get them)."]
+        lines += [
+            "",
+            f"Not needed here: {', '.join(absent)}",
+            '(docs/troubleshooting.md, "Setting up", says how to get them).',
+        ]
     return "\n".join(lines)
 
 
