@@ -27,31 +27,37 @@ def described(measurement: ClusterMeasurement) -> str:
 
 
 def as_table(prediction: MeasuredPrediction, images: int = IMAGES, compare: Sequence[ClusterMeasurement] = ()) -> str:
-    """One line per number of ranks, below what it is about; then each measurement of `compare` and its residual."""
+    """One line per number of ranks, and per measurement of `compare`; one sentence on the last; what it is about."""
     columns = {
-        "  ranks": map(str, prediction.ranks),
-        "      step": map(_time, prediction.step_seconds),
-        f"  {'interval':>21}": (
+        "  ranks": [str(ranks) for ranks in prediction.ranks],
+        "      step": list(map(_time, prediction.step_seconds)),
+        f"  {'interval':>21}": [
             f"{_time(low)} to {_time(high)}"
             for low, high in zip(prediction.lower_seconds, prediction.upper_seconds, strict=True)
-        ),
-        "   computing": map(_time, prediction.compute_seconds),
-        "  all-reduce": map(_time, prediction.communication_seconds),
-        "      images/s": (f"{speed:,.0f}" for speed in prediction.images_per_second),
-        "  efficiency": (f"{100 * efficiency:.1f}%" for efficiency in prediction.efficiency),
-        f"  {prediction.device} hours": (f"{hours:.3g}" for hours in prediction.device_hours(images)),
+        ],
+        "   computing": list(map(_time, prediction.compute_seconds)),
+        "  all-reduce": list(map(_time, prediction.communication_seconds)),
+        "      images/s": [f"{speed:,.0f}" for speed in prediction.images_per_second],
+        "  efficiency": [f"{100 * efficiency:.1f}%" for efficiency in prediction.efficiency],
+        f"  {prediction.device} hours": [f"{hours:.3g}" for hours in prediction.device_hours(images)],
     }
-    lines = [*_about(prediction), f"{prediction.device} hours: for {images:,} images", "", aligned(columns)]
+    ranks, step, interval, _, _, _, efficiency, hours = (column[-1] for column in columns.values())
+    conclusion = (
+        f"On {ranks} rank{'s' if ranks != '1' else ''} a step takes {step} ({interval}) at an efficiency of "
+        f"{efficiency}; {images:,} images take {hours} {prediction.device} hours."
+    )
+    lines = [aligned(columns)]
     if compare:
         rows = residuals(prediction, compare)
-        columns = {
+        compared = {
             "  ranks": (f"{row['ranks']:g}" for row in rows),
             "    measured": (_time(row["measured_seconds"]) for row in rows),
             "   predicted": (_time(row["predicted_seconds"]) for row in rows),
             "    residual": (f"{100 * row['residual']:+.1f}%" for row in rows),
         }
-        lines += ["", aligned(columns)]
-    return "\n".join(lines)
+        lines += ["", aligned(compared)]
+    about = [*_about(prediction), f"{prediction.device} hours: for {images:,} images"]
+    return "\n".join([*lines, "", conclusion, "", *about])
 
 
 def residuals(prediction: MeasuredPrediction, compare: Sequence[ClusterMeasurement]) -> list[dict[str, float]]:
