@@ -382,7 +382,8 @@ def of_sums(case: Case, run: Attempt) -> str:
             f"On {case.size} ranks there were {run.steps} rounds of messages; a chunk that meets every rank needs "
             f"{needed}. A round is missing."
         )
-    if not text and case.size > 1 and all(ranks_in(shares) == [0] for rank, _, shares in run.elements() if rank == 0):
+    held = run.read(run.results[0])
+    if not text and case.size > 1 and (0, 0) in held[0] and all(ranks_in(shares) == [0] for shares in held):
         return "What rank 0 returns holds only its own share. Do you return the array that you have added to?"
     asked = " Which chunk is finished on this rank, and which do you return?"
     return text or of_lack(run) + asked * (case.collective.kind == "reduce_scatter")
@@ -470,7 +471,7 @@ def drawn(run: Attempt) -> Picture:
         for event in run.events
         if event.kind in ("send", "reduce") and event.content is not None and event.position is not None
     }
-    is_sum = all(isinstance(result, np.ndarray) and result.dtype.kind in "iu" for result in run.results)
+    is_sum = all(kind(one) == "numbers" and np.ndim(one) == 1 and np.all(one == np.floor(one)) for one in run.results)
     results = [shown(result) for result in run.results] if is_sum and not run.error else None  # a mean says nothing
     what = task(run.case.collective.kind, run.case.size, run.case.length)
     trace = Trace(what, Events(lambda: run.events.columns, contents), results, run.error)

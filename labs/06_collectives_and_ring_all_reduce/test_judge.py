@@ -1,12 +1,13 @@
 """Lab 06: other right answers, what is done past the virtual cluster, the pictures."""
 
 import numpy as np
-from lab_06.judge import LAB, halving, ring
+import pytest
+from lab_06.judge import LAB, gathering, halving, ring
 
 from distlab import collectives, draw
 from tests.distlab.labs.known_wrong import right_answers, verdict_on, wrong_answers
 
-SCATTER, _, RING, HALVING = (exercise.name for exercise in LAB)
+SCATTER, GATHER, RING, HALVING = (exercise.name for exercise in LAB)
 HEARD = {}  # what ranks tell each other without a message
 
 
@@ -60,3 +61,42 @@ def test_the_picture_shows_the_students_own_run():
     picture = verdict_on(LAB, RING, {RING: collectives.ring_all_reduce}).picture()
     assert picture.description.endswith("In the end every rank holds what it should.")
     assert picture.description == draw.trace(collectives.ring_all_reduce, 4).describe()
+
+
+WRONG_RESULTS = {
+    "nothing": lambda result, rank, array: None if rank.index == 1 else result,
+    "a list": lambda result, rank, array: list(result),
+    "a mean": lambda result, rank, array: result / 3,
+    "two dimensions": lambda result, rank, array: result[np.newaxis],
+    "the input": lambda result, rank, array: array,
+    "the wrong order": lambda result, rank, array: result[::-1],
+    "one element": lambda result, rank, array: result[:1],
+    "the result twice": lambda result, rank, array: np.concatenate([result, result]),
+    "the input of one rank": lambda result, rank, array: array if rank.index == 1 else result,
+}
+RIGHT_PROGRAMS = {SCATTER: ring(), GATHER: gathering(), RING: to_the_left, HALVING: halving()}
+
+
+def description(name, program):
+    """The words of the picture of a wrong answer."""
+    verdict = verdict_on(LAB, name, {name: program})
+    assert verdict.share < 1
+    return verdict.picture().description
+
+
+@pytest.mark.parametrize("what", WRONG_RESULTS)
+@pytest.mark.parametrize("name", RIGHT_PROGRAMS)
+def test_the_picture_of_a_wrong_result_never_says_that_all_is_right(name, what):
+    async def program(rank, array):
+        return WRONG_RESULTS[what](await RIGHT_PROGRAMS[name](rank, array), rank, array)
+
+    assert "every rank holds what it should" not in description(name, program)
+
+
+@pytest.mark.parametrize("offset", [-1, 1, 2])
+def test_a_chunk_that_should_not_be_returned_is_named(offset):
+    program = ring(given=lambda rank, total, chunks: chunks[(rank.index + offset) % rank.size])
+    returned = f"In the end chunk {offset % 4} of rank 0 is returned, but chunk 0 is needed. 4 of 16 chunks are wrong"
+    assert returned in description(SCATTER, program)
+    hint = verdict_on(LAB, SCATTER, {SCATTER: program}).text
+    assert "Which chunk is finished on this rank, and which do you return?" in hint

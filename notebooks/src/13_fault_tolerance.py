@@ -125,7 +125,7 @@ for interval in (60, best_interval(30), 3600):
     print(f"a save every {interval / 60:4.1f} min: {text}, together {sum(shares):5.1%} lost")
 draw.calculator("saves")
 
-# %% [markdown]
+# %% [markdown] tags=["slide-takeaway"]
 # Half or twice the best interval loses only a quarter more to saves and repeated steps. A shorter save gains more.
 #
 # ### Saving in the background
@@ -234,7 +234,7 @@ figure.axes[0].plot(died - begin, 1, marker="X", color=draw.INK, markersize=9)
 text = "Time line of two workers. Both do steps, worker 1 is killed, and worker 0 waits."
 draw.show(figure, f"{text} Both start again, and repeat the steps since the last save.")
 
-# %%
+# %% jupyter={"source_hidden": true}
 # The same training in this kernel; nothing disturbs it.
 tf.keras.utils.set_random_seed(train.SEED)
 model = models.mlp(dropout=0.0)

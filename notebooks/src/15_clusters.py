@@ -275,8 +275,8 @@ programs.show(PROGRAMS / "slurm" / "gpus_torch.sbatch")
 #
 # - *The node's.* All ranks together pass `--mem`: `oom_kill` in the log, state OUT_OF_MEMORY. Ask for more, or load
 #   data by fewer processes.
-# - *A GPU's.* `ResourceExhaustedError` or `CUDA out of memory`, state FAILED. Take a smaller batch per rank, and
-#   `set_memory_growth`: without it TensorFlow leaves NCCL no room.
+# - *A GPU's.* `ResourceExhaustedError: OOM` or `CUDA out of memory`, state FAILED. Take a smaller batch per rank,
+#   and `set_memory_growth`: without it TensorFlow leaves NCCL no room.
 
 # %% [markdown]
 # ## 4. One program on one, two, three nodes

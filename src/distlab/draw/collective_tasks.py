@@ -22,11 +22,13 @@ class Fault:
     twice: the ranks whose share was added more than once, with how often.
     strange: the (rank, position) pairs that do not belong there.
     missing: the ranks whose share is not there, although the program has ended.
+    needed: the chunk that the rank had to return; it returned this one.
     """
 
     twice: dict[int, int] = field(default_factory=dict)
     strange: tuple[tuple[int, int], ...] = ()
     missing: tuple[int, ...] = ()
+    needed: int | None = None
 
 
 @dataclass(frozen=True)
@@ -61,6 +63,11 @@ class Task:
     def chunk_of(self, position: int) -> int:
         """The number of the chunk, one for each rank, that element `position` of the array is in."""
         return _chunk_of(position, self.size, self.length)
+
+    def needed(self, rank: int) -> list[int]:
+        """The positions of what `rank` must return; none if it need not, or if elements change their positions."""
+        ends = enumerate(self.ends[rank] if not self.moves_between_chunks else ())
+        return [position for position, element in ends if element is not None]
 
     def fault(self, rank: int, position: int, element: Element, at_end: bool) -> Fault | None:
         """What is wrong if `rank` holds `element` at that position, or None; `at_end`: nothing may be missing."""

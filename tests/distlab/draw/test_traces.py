@@ -1,11 +1,12 @@
 """A trace is drawn as the program ran: a fault is marked where it came in, and the strip ends where the run did."""
 
+import numpy as np
 import pytest
 from matplotlib.patches import FancyArrowPatch
 
 from distlab import draw
-from distlab.collectives import ring_all_reduce
-from distlab.simulate import DeadlockError
+from distlab.collectives import chunks_of, ring_all_reduce
+from distlab.simulate import DeadlockError, Rank
 from tests.distlab.draw.programs import drawn, ring
 
 
@@ -29,6 +30,16 @@ def test_a_share_added_twice_is_marked_from_that_step_on_wherever_it_goes() -> N
     assert marked[2] == 1
     assert marked[-1] == 4
     assert "After step 2 chunk 3 of rank 1 has rank 0's share twice and rank 3's share twice." in trace.describe()
+
+
+def test_a_chunk_that_should_not_be_returned_is_marked() -> None:
+    async def program(rank: Rank, array: np.ndarray) -> np.ndarray:
+        return chunks_of(await ring_all_reduce(rank, array), rank.size)[rank.index - 1]
+
+    trace = draw.trace(program, 4, collective="reduce_scatter")
+    assert drawn(trace.strip([trace.last - 1]))["wrong chunk"] == 0
+    assert drawn(trace.strip([trace.last]))["wrong chunk"] == 4
+    assert "In the end chunk 3 of rank 0 is returned, but chunk 0 is needed." in trace.describe()
 
 
 def test_a_deadlock_is_drawn_up_to_where_it_stopped() -> None:

@@ -48,7 +48,7 @@ class Boxes:
         """Box `number` of `rank` after `step`, with its lower left corner at x, y."""
         element = self._element(step, rank, number)
         task, position = self.trace.task, self.trace.boxes[number]
-        fault = task.fault(rank, position, element, self._is_end(step)) or Fault()
+        fault = self.trace.fault(step, rank, position) or Fault()
         counts: dict[int, int] = {}
         for (owner, _), count in sorted(element.counts.items()) if element else []:
             counts[owner] = counts.get(owner, 0) + count
@@ -93,8 +93,7 @@ class Boxes:
         down = polygon("changed", [(-size, size), (size, size), (0, -size)], INK)
         right = polygon("sent next", [(-size, size), (-size, -size), (size, 0)], INK)
         for number in self.trace.boxes_changed(step, rank):
-            position, element = self.trace.boxes[number], self._element(step, rank, number)
-            if self.trace.task.fault(rank, position, element, self._is_end(step)) is None:
+            if self.trace.fault(step, rank, self.trace.boxes[number]) is None:
                 stamps.append(Stamp(down, self._middle(x, number), self._above(y)))
         for message in self.trace.arriving_in(step + 1):
             if message.source == rank:
@@ -131,9 +130,6 @@ class Boxes:
     def _element(self, step: int, rank: int, number: int) -> Element:
         """The first element of the box."""
         return self.trace.holdings[step][rank][self.trace.boxes[number]]
-
-    def _is_end(self, step: int) -> bool:
-        return self.trace.is_over and step == self.trace.last
 
     def _middle(self, x: float, number: int) -> float:
         return x + number * self.pitch + self.box[0] / 2

@@ -57,7 +57,7 @@ class History:
 
     task: what each rank began with and must hold at the end.
     events: everything that happened, with contents.
-    results: what the program returned, by rank; None if the run ended in an error.
+    results: what the program returned, by rank; None if the run ended in an error, or if it is no array of sums.
     error: the error that ended the run, or None.
     """
 
@@ -147,24 +147,33 @@ class History:
             if any(before[position] != after[position] for position in self._positions(number))
         ]
 
+    def fault(self, step: int, rank: int, position: int) -> Fault | None:
+        """What is wrong at that position of `rank` after `step`, in the end also if it should not be returned."""
+        at_end = self._is_end(step)
+        fault = self.task.fault(rank, position, self.holdings[step][rank][position], at_end)
+        needed = self.task.needed(rank)
+        if fault or not (at_end and self.results and needed) or position in needed:
+            return fault
+        is_returned = position in _returned(self.task, rank, self.results[rank])
+        return Fault(needed=self.task.chunk_of(needed[0])) if is_returned else None
+
     def first_fault(self) -> str | None:
         """Where the run first went wrong, in words, and how many chunks are wrong at the end; None if nothing is."""
         first = None
         faults: dict[tuple[int, int], Fault] = {}
-        for step, by_rank in enumerate(self.holdings):
-            at_end = self.is_over and step == self.last
+        for step in range(self.last + 1):
             faults = {
                 (rank, position): fault
-                for rank, holding in enumerate(by_rank)
-                for position, element in enumerate(holding)
-                if (fault := self.task.fault(rank, position, element, at_end))
+                for rank in range(self.size)
+                for position in range(self.task.length)
+                if (fault := self.fault(step, rank, position))
             }
             if faults and first is None:
                 (rank, position), fault = next(iter(faults.items()))
-                when = "In the end" if at_end else f"After step {step}"
+                when = "In the end" if self._is_end(step) else f"After step {step}"
                 first = f"{when} chunk {self.task.chunk_of(position)} of rank {rank} {self._in_words(fault)}."
         if first is None:
-            return None
+            return self._wrong_result()
         wrong = len({(rank, self.task.chunk_of(position)) for rank, position in faults})
         chunks = self.size * min(self.size, self.task.length)
         return f"{first} {wrong} of {chunks} chunks are wrong {'in the end' if self.is_over else 'where it stopped'}."
@@ -178,6 +187,19 @@ class History:
             for rank, wait in self.error.waiting.items()
         }
 
+    def _is_end(self, step: int) -> bool:
+        return self.is_over and step == self.last
+
+    def _wrong_result(self) -> str | None:
+        """In words, that something else was returned than what is needed, although no chunk is wrong."""
+        if self.is_over and self.results is None:
+            return "The ranks do not return one array of sums each."
+        for rank, result in enumerate(self.results or ()):
+            needed = [self.task.ends[rank][position] for position in self.task.needed(rank)]
+            if needed and (not isinstance(result, np.ndarray) or elements(result) != needed):
+                return f"Rank {rank} does not return the array that it should."
+        return None
+
     def _in_words(self, fault: Fault) -> str:
         """The fault as the rest of a sentence that begins with the chunk."""
         parts = []
@@ -190,6 +212,8 @@ class History:
         parts += [f"has chunk {chunk} of {_ranks(ranks)} in it" for chunk, ranks in sorted(owners.items())]
         if fault.missing:
             parts.append(f"lacks the share of {_ranks(fault.missing)}")
+        if fault.needed is not None:
+            parts.append(f"is returned, but chunk {fault.needed} is needed")
         return ", and ".join(parts)
 
     @cached_property
@@ -294,7 +318,20 @@ def _of_rank(task: Task, rank: int, steps: Steps, result: object) -> list[Holdin
             elif not has_whole_result:
                 _place_by_position(now, message, rank)
         after[snapshot.after :] = [tuple(now)] * (steps.last + 1 - snapshot.after)
+    returned, needed = _returned(task, rank, result), task.needed(rank)
+    if isinstance(result, np.ndarray) and returned.keys() <= set(needed):
+        for position in needed:
+            now[position] = returned.get(position)
+        after[-1] = tuple(now)
     return after
+
+
+def _returned(task: Task, rank: int, result: object) -> dict[int, Element]:
+    """What the rank returned, by position: the whole array, or each element where its position says."""
+    found = elements(result) if isinstance(result, np.ndarray) else []
+    if len(found) == task.length:
+        return dict(enumerate(found))
+    return {_own_position(element, rank): element for element in found if element is not None}
 
 
 def _place_seen(
@@ -324,11 +361,16 @@ def _place_by_position(holding: list[Element], part: list[Element], rank: int) -
     for element in part:
         if element is None:
             continue
-        own = [position for owner, position in element.counts if owner == rank]
-        place = min(own or element.positions)
+        place = _own_position(element, rank)
         there = holding[place]
         if there is None or there.counts <= element.counts:
             holding[place] = element
+
+
+def _own_position(element: Contributions, rank: int) -> int:
+    """Where the element belongs in the array of `rank`: where its own share was, if that is in it."""
+    own = [position for owner, position in element.counts if owner == rank]
+    return min(own or element.positions)
 
 
 def _continues(row: Holding, position: int) -> bool:
