@@ -173,6 +173,13 @@
     document.head.append(element("script", { src: `${ROOT}_static/words.js` }));
   }));
 
+  // Whether one letter is missing, wrong or too many, or two have changed places.
+  const isOneTypo = (one, other) => {
+    const at = [...one, ""].findIndex((letter, place) => letter !== other[place]);
+    const same = (left, right) => one.slice(at + left) === other.slice(at + right);
+    return same(1, 1) || same(0, 1) || same(1, 0) || (same(2, 2) && one[at] === other[at + 1] && one[at + 1] === other[at]);
+  };
+
   const search = (query, pages) => {
     const literal = (letter) => letter.replace(/[.*+?^${}()|[\]\\/]/, "\\$&");
     // "allreduce" finds "all-reduce", and "costs" finds "cost".
@@ -203,8 +210,9 @@
       const named = count(title), said = lines.filter((line) => phrase.test(line.said)).length;
       const score = 4 * named + 12 * (named === words.length) + 16 * has([title]) + 12 * has(lines.map((line) => line.heading))
         + 4 * Math.min(said, 5) + 6 * lines.some((line) => count(line.said) === words.length)
-        + Math.log2(lines.length) - (kind < 0 ? 18 : kind && 12);
-      return [{ ...lines.reduce((best, line) => (line.worth > best.worth ? line : best)), score }];
+        + Math.log2(lines.length) - (kind && 12);
+      const isLast = kind < 0 && title.toLowerCase() !== query.toLowerCase(); // the reference
+      return [{ ...lines.reduce((best, line) => (line.worth > best.worth ? line : best)), score, isLast }];
     };
 
     // About 200 letters, from the beginning of a sentence if that is near.
@@ -223,13 +231,14 @@
       return item;
     };
 
+    const headings = () => pages.flatMap(([, sections]) => sections.flatMap(([, heading]) => heading.split(/[^\p{L}\d-]+/u)));
     const glossary = pages.find(([page]) => page === "docs/glossary")?.[1].flatMap(([, , texts]) => texts) || [];
     const names = [sought.join(" "), sought.join(" ").replace(/s$/, "")].map((name) => `${name} (`);
     const entry = glossary.find((text) => names.some((name) => text.toLowerCase().startsWith(name)));
     const [, term, chapter, meaning] = entry?.match(/^(.*?) \((\d\db?)\): (.*)/) || [];
     // The chapter that explains a term is worth more.
     const worth = ({ page, score }) => score + (page.startsWith(`notebooks/${chapter}_`) ? 15 : 0);
-    const items = pages.flatMap(find).sort((one, other) => worth(other) - worth(one)).map(shown);
+    const items = pages.flatMap(find).sort((one, other) => one.isLast - other.isLast || worth(other) - worth(one)).map(shown);
     const number = items.length, most = 12, parts = [];
     if (term) {
       const anchor = term.toLowerCase().replace(/['’]/g, "").replace(/[^a-z0-9]+/g, "-");
@@ -239,7 +248,15 @@
     parts.push(element("ul", {}, ...items.splice(0, most)));
     const summary = element("summary", { textContent: `${items.length} more` });
     if (items.length) parts.push(element("details", {}, summary, element("ul", {}, ...items)));
-    return [number ? `${number} ${number > 1 ? "pages" : "page"}` : "Nothing found; try fewer words.", parts];
+    const nothing = () => {
+      if (sought.length > 1) return ["Nothing found; try fewer words."];
+      const known = [...glossary.map((text) => text.split(" (")[0]), ...headings()].filter((name) => name.length > 3);
+      const nearest = known.find((name) => isOneTypo(name.toLowerCase().replaceAll("-", ""), sought[0].replaceAll("-", "")));
+      if (!nearest) return ["Nothing found; check the spelling."];
+      const link = element("a", { href: `${ROOT}search.html?q=${encodeURIComponent(nearest)}`, textContent: nearest });
+      return ["Nothing found. Did you mean ", link, "?"];
+    };
+    return [number ? [`${number} ${number > 1 ? "pages" : "page"}`] : nothing(), parts];
   };
 
   const makeSearch = (form) => {
@@ -248,8 +265,8 @@
     form.after(element("div", { className: "search-results" }, status, results));
     const answer = async () => {
       const pages = await loadWords(), query = field.value.trim();
-      const [said, parts] = query ? search(query, pages) : ["", []];
-      status.textContent = said;
+      const [said, parts] = query ? search(query, pages) : [[], []];
+      status.replaceChildren(...said);
       results.replaceChildren(...parts);
     };
     field.addEventListener("input", answer);
