@@ -289,7 +289,7 @@
       shown.style.setProperty("--indent", line.search(/\S|$/));
       return shown;
     }));
-    text.classList.toggle("proof", /\(tolerance \S+\)/.test(text.textContent));
+    [...text.children].findLast((line) => /\(tolerance \S+\)/.test(line.textContent))?.classList.add("proof");
   };
 
   // What scrolls can be scrolled by keyboard, and nothing else is a stop of the Tab key; whenever its width changes.
