@@ -32,11 +32,10 @@
     const all = element("button", { type: "button", textContent: "Show all on this page" });
     const compare = element("button", { textContent: "Compare" });
     const form = element("form", { className: "guess" }, element("label", {}, "Your guess ", guess), compare, show, all);
-    const note = element("p", { className: "waits", textContent: "The output and its explanation wait for your guess." });
     const status = element("span", { className: "guess", tabIndex: -1 });
     const open = (...said) => {
       waiting.forEach((part) => part.classList.remove("is-waiting"));
-      note.remove();
+      notes.forEach((note) => note.remove());
       status.append(...said, "The output and its explanation are below.");
       form.replaceWith(status);
     };
@@ -53,8 +52,25 @@
       window.scrollBy({ top: card.getBoundingClientRect().top - place, behavior: "instant" });
       status.focus({ preventScroll: true });
     });
-    waiting.forEach((part) => part.classList.add("is-waiting"));
-    waiting[0].before(note);
+    // Each output that waits leaves a note, and a calculator can be had without a guess.
+    const notes = waiting.flatMap((part, place) => {
+      part.classList.add("is-waiting");
+      const control = part.querySelector(".distlab-calculator :is(input, select)");
+      if (place && !control && !part.matches(".cell_output")) return [];
+      const said = place ? "This output waits, too. " : "The output and its explanation wait for your guess. ";
+      const note = element("p", { className: "waits" }, said);
+      if (control) {
+        const calculator = element("button", { type: "button", textContent: "Show the calculator" });
+        calculator.addEventListener("click", () => {
+          part.classList.remove("is-waiting");
+          note.remove();
+          control.focus();
+        });
+        note.append(calculator);
+      }
+      part.before(note);
+      return note;
+    });
     card.append(form);
   };
 
@@ -73,12 +89,15 @@
     const boxes = items.map((item) => {
       const box = element("input", { type: "radio", name: question.id });
       item.replaceChildren(element("label", {}, box, ...item.childNodes));
-      box.addEventListener("change", () => { check.disabled = false; });
       return box;
     });
-    const check = element("button", { type: "button", textContent: "Check", disabled: true });
+    const check = element("button", { type: "button", textContent: "Check" });
     check.addEventListener("click", () => {
       const chosen = boxes.findIndex((box) => box.checked);
+      if (chosen < 0) {
+        feedback.textContent = "Choose an answer first.";
+        return;
+      }
       const isRight = chosen + 1 === Number(quiz.dataset.answer);
       items.forEach((item) => item.classList.remove("is-right", "is-wrong"));
       items[chosen].classList.add(isRight ? "is-right" : "is-wrong");
