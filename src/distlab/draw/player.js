@@ -33,7 +33,7 @@
     const pitch = chunk.width + 4;
     const node = { width: ranks * pitch + 10, height: chunk.height + 46 };
     const corner = (number) => [7 - node.width / 2 + number * pitch, 38 - node.height / 2];
-    const rows = Math.ceil(ranks / 2), down = node.height + 22;
+    const rows = Math.ceil(ranks / 2), down = node.height + 18;
     const spot = (rank) => {
       const isRight = rank < rows, row = isRight ? rank - (rows - 1) / 2 : ranks - 1 - rank - (ranks - rows - 1) / 2;
       return [(isRight ? 0.5 : -0.5) * (room - node.width - 4), row * down + 16];
@@ -130,7 +130,6 @@
       const { width, height } = node;
       const frame = { x: -width / 2, y: -height / 2, width, height, rx: 6, fill: "white", stroke: this.data.lines[rank] };
       const group = shape("g", { class: "rank" }, shape("rect", { ...frame, "stroke-width": 2 }));
-      group.append(words(`rank ${rank}`, 0, 16 - height / 2, 14, { "font-weight": "bold" }));
       const got = (this.run.sent[this.step - 1] || []).filter(([, to]) => to === rank).flatMap(([, , chunks]) => chunks);
       this.run.held[this.step][rank].forEach((shares, number) => {
         const [x, y] = corner(number);
@@ -145,6 +144,14 @@
       return group;
     }
 
+    // The names are above the chunks that travel.
+    drawName(rank) {
+      const style = { "font-weight": "bold", stroke: "white", "stroke-width": 5, "paint-order": "stroke" };
+      const name = words(`rank ${rank}`, 0, 16 - this.at.node.height / 2, 14, style);
+      moveTo(name, this.at.place(rank));
+      return name;
+    }
+
     show(step) {
       this.step = Math.max(0, Math.min(step, this.last));
       this.room = this.controls.clientWidth;
@@ -153,10 +160,11 @@
       this.svg.setAttribute("viewBox", `${-width / 2} ${-height / 2} ${width} ${height}`);
       this.svg.setAttribute("width", width);
       const ranks = [...Array(this.ranks).keys()].map((rank) => this.drawRank(rank));
+      this.names = shape("g", {}, ...ranks.map((_, rank) => this.drawName(rank)));
       const title = this.step ? `after step ${this.step} of ${this.last}` : "before the first step";
       this.title = words(title, 0, this.at.title, 17, { "font-weight": "bold" });
       this.svg.setAttribute("aria-label", `${this.ranks} ranks in a circle, ${title}. ${this.whatIsHeld(this.step)}`);
-      this.svg.replaceChildren(...this.drawRing(), this.title, ...ranks);
+      this.svg.replaceChildren(...this.drawRing(), this.title, ...ranks, this.names);
       this.slider.value = this.step;
       this.slider.setAttribute("aria-valuetext", `step ${this.step} of ${this.last}`);
       this.say(this.step);
@@ -177,7 +185,8 @@
 
     inWords(step) {
       if (step === 0) return `Before the first step: each rank has ${this.ranks} chunks with its own share; ${this.last} steps follow.`;
-      const messages = this.run.sent[step - 1].map(([source, to, chunks]) => {
+      const messages = this.run.sent[step - 1].map(([source, to, chunks], place) => {
+        if (place && this.ranks > 4) return `${source} sends ${chunks.join(", ")} to ${to}`; // short enough for a telephone
         const isDone = chunks.every((number) => this.run.held[step - 1][source][number] === this.all);
         const what = chunks.length > 1 ? `chunks ${chunks.join(", ")}` : `chunk ${chunks[0]}`;
         return `rank ${source} sends ${isDone ? "finished " : ""}${what} to rank ${to}`;
@@ -211,7 +220,7 @@
         return chunks.map((number) => {
           const group = this.drawChunk(this.run.held[this.step][source][number], number);
           const offset = corner(number);
-          this.svg.append(group);
+          this.names.before(group);
           return (share) => moveTo(group, centre(share).map((value, axis) => value + offset[axis]));
         });
       });

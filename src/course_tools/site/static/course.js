@@ -32,11 +32,10 @@
     const all = element("button", { type: "button", textContent: "Show all on this page" });
     const compare = element("button", { textContent: "Compare" });
     const form = element("form", { className: "guess" }, element("label", {}, "Your guess ", guess), compare, show, all);
-    const note = element("p", { className: "waits", textContent: "The output and its explanation wait for your guess." });
     const status = element("span", { className: "guess", tabIndex: -1 });
     const open = (...said) => {
       waiting.forEach((part) => part.classList.remove("is-waiting"));
-      note.remove();
+      notes.forEach((note) => note.remove());
       status.append(...said, "The output and its explanation are below.");
       form.replaceWith(status);
     };
@@ -53,8 +52,25 @@
       window.scrollBy({ top: card.getBoundingClientRect().top - place, behavior: "instant" });
       status.focus({ preventScroll: true });
     });
-    waiting.forEach((part) => part.classList.add("is-waiting"));
-    waiting[0].before(note);
+    // Each output that waits leaves a note, and a calculator can be had without a guess.
+    const notes = waiting.flatMap((part, place) => {
+      part.classList.add("is-waiting");
+      const control = part.querySelector(".distlab-calculator :is(input, select)");
+      if (place && !control && !part.matches(".cell_output")) return [];
+      const said = place ? "This output waits, too. " : "The output and its explanation wait for your guess. ";
+      const note = element("p", { className: "waits" }, said);
+      if (control) {
+        const calculator = element("button", { type: "button", textContent: "Show the calculator" });
+        calculator.addEventListener("click", () => {
+          part.classList.remove("is-waiting");
+          note.remove();
+          control.focus();
+        });
+        note.append(calculator);
+      }
+      part.before(note);
+      return note;
+    });
     card.append(form);
   };
 
@@ -73,12 +89,15 @@
     const boxes = items.map((item) => {
       const box = element("input", { type: "radio", name: question.id });
       item.replaceChildren(element("label", {}, box, ...item.childNodes));
-      box.addEventListener("change", () => { check.disabled = false; });
       return box;
     });
-    const check = element("button", { type: "button", textContent: "Check", disabled: true });
+    const check = element("button", { type: "button", textContent: "Check" });
     check.addEventListener("click", () => {
       const chosen = boxes.findIndex((box) => box.checked);
+      if (chosen < 0) {
+        feedback.textContent = "Choose an answer first.";
+        return;
+      }
       const isRight = chosen + 1 === Number(quiz.dataset.answer);
       items.forEach((item) => item.classList.remove("is-right", "is-wrong"));
       items[chosen].classList.add(isRight ? "is-right" : "is-wrong");
@@ -173,6 +192,13 @@
     document.head.append(element("script", { src: `${ROOT}_static/words.js` }));
   }));
 
+  // Whether one letter is missing, wrong or too many, or two have changed places.
+  const isOneTypo = (one, other) => {
+    const at = [...one, ""].findIndex((letter, place) => letter !== other[place]);
+    const same = (left, right) => one.slice(at + left) === other.slice(at + right);
+    return same(1, 1) || same(0, 1) || same(1, 0) || (same(2, 2) && one[at] === other[at + 1] && one[at + 1] === other[at]);
+  };
+
   const search = (query, pages) => {
     const literal = (letter) => letter.replace(/[.*+?^${}()|[\]\\/]/, "\\$&");
     // "allreduce" finds "all-reduce", and "costs" finds "cost".
@@ -203,8 +229,9 @@
       const named = count(title), said = lines.filter((line) => phrase.test(line.said)).length;
       const score = 4 * named + 12 * (named === words.length) + 16 * has([title]) + 12 * has(lines.map((line) => line.heading))
         + 4 * Math.min(said, 5) + 6 * lines.some((line) => count(line.said) === words.length)
-        + Math.log2(lines.length) - (kind < 0 ? 18 : kind && 12);
-      return [{ ...lines.reduce((best, line) => (line.worth > best.worth ? line : best)), score }];
+        + Math.log2(lines.length) - (kind && 12);
+      const isLast = kind < 0 && title.toLowerCase() !== query.toLowerCase(); // the reference
+      return [{ ...lines.reduce((best, line) => (line.worth > best.worth ? line : best)), score, isLast }];
     };
 
     // About 200 letters, from the beginning of a sentence if that is near.
@@ -223,13 +250,14 @@
       return item;
     };
 
+    const headings = () => pages.flatMap(([, sections]) => sections.flatMap(([, heading]) => heading.split(/[^\p{L}\d-]+/u)));
     const glossary = pages.find(([page]) => page === "docs/glossary")?.[1].flatMap(([, , texts]) => texts) || [];
     const names = [sought.join(" "), sought.join(" ").replace(/s$/, "")].map((name) => `${name} (`);
     const entry = glossary.find((text) => names.some((name) => text.toLowerCase().startsWith(name)));
     const [, term, chapter, meaning] = entry?.match(/^(.*?) \((\d\db?)\): (.*)/) || [];
     // The chapter that explains a term is worth more.
     const worth = ({ page, score }) => score + (page.startsWith(`notebooks/${chapter}_`) ? 15 : 0);
-    const items = pages.flatMap(find).sort((one, other) => worth(other) - worth(one)).map(shown);
+    const items = pages.flatMap(find).sort((one, other) => one.isLast - other.isLast || worth(other) - worth(one)).map(shown);
     const number = items.length, most = 12, parts = [];
     if (term) {
       const anchor = term.toLowerCase().replace(/['’]/g, "").replace(/[^a-z0-9]+/g, "-");
@@ -239,7 +267,15 @@
     parts.push(element("ul", {}, ...items.splice(0, most)));
     const summary = element("summary", { textContent: `${items.length} more` });
     if (items.length) parts.push(element("details", {}, summary, element("ul", {}, ...items)));
-    return [number ? `${number} ${number > 1 ? "pages" : "page"}` : "Nothing found; try fewer words.", parts];
+    const nothing = () => {
+      if (sought.length > 1) return ["Nothing found; try fewer words."];
+      const known = [...glossary.map((text) => text.split(" (")[0]), ...headings()].filter((name) => name.length > 3);
+      const nearest = known.find((name) => isOneTypo(name.toLowerCase().replaceAll("-", ""), sought[0].replaceAll("-", "")));
+      if (!nearest) return ["Nothing found; check the spelling."];
+      const link = element("a", { href: `${ROOT}search.html?q=${encodeURIComponent(nearest)}`, textContent: nearest });
+      return ["Nothing found. Did you mean ", link, "?"];
+    };
+    return [number ? [`${number} ${number > 1 ? "pages" : "page"}`] : nothing(), parts];
   };
 
   const makeSearch = (form) => {
@@ -248,8 +284,8 @@
     form.after(element("div", { className: "search-results" }, status, results));
     const answer = async () => {
       const pages = await loadWords(), query = field.value.trim();
-      const [said, parts] = query ? search(query, pages) : ["", []];
-      status.textContent = said;
+      const [said, parts] = query ? search(query, pages) : [[], []];
+      status.replaceChildren(...said);
       results.replaceChildren(...parts);
     };
     field.addEventListener("input", answer);
@@ -272,7 +308,7 @@
       shown.style.setProperty("--indent", line.search(/\S|$/));
       return shown;
     }));
-    text.classList.toggle("proof", /\(tolerance \S+\)/.test(text.textContent));
+    [...text.children].findLast((line) => /\(tolerance \S+\)/.test(line.textContent))?.classList.add("proof");
   };
 
   // What scrolls can be scrolled by keyboard, and nothing else is a stop of the Tab key; whenever its width changes.
