@@ -160,7 +160,7 @@ print(f"the weights differ by up to {difference:.0%} of the largest weight")
 # | find that more GPUs make training slower | 01 to 04, 06, 07, 09, 11 | the rest |
 # | want to train a model that does not fit | 01 to 04, 06, 12; 07, 08 and 09 before 14 | 05, 10 |
 #
-# If you teach, read all; the folded questions make a quiz. Each chapter names what must come before it, so you can
+# If you teach, read all; the questions make a quiz. Each chapter names what must come before it, so you can
 # start anywhere and go back.
 
 # %% [markdown]
@@ -186,7 +186,7 @@ print(f"the weights differ by up to {difference:.0%} of the largest weight")
 # **Folded code.** Cells that only import or draw are folded. In JupyterLab click on the three dots to see one.
 
 # %% [markdown] tags=["slide-quiz"]
-# **Questions** look like this. Choose an answer before you open the comment on each.
+# **Questions** look like this. Choose before you open the answer.
 #
 # **Question.** You have run a chapter, change `epochs = 2` to 4 in its parameters cell and run that cell. How many
 # epochs do the results below come from?

@@ -146,7 +146,9 @@ def test_the_search_finds_a_page_without_a_server(visitor: Visitor) -> None:
 
 def test_a_symptom_is_found_by_words_of_its_message_and_has_an_address(visitor: Visitor) -> None:
     page = visitor.open("docs/troubleshooting.html")
-    page.get_by_role("searchbox").fill("C++ COMPILER")
+    page.get_by_role("searchbox").fill("ModuleNotFoundError: No module named 'numpy'")
+    expect(page.locator("tbody tr[id]:visible")).to_contain_text(["“No module named ‘numpy’”"])
+    page.get_by_role("searchbox").fill("there is no C++ COMPILER")
     expect(page.get_by_role("status")).to_have_text("1 row")
     expect(page.get_by_role("heading", name="Setting up")).to_be_visible()
     expect(page.locator("tbody tr[id]:visible")).to_have_count(1)  # of those with a symptom

@@ -18,10 +18,17 @@ document.addEventListener("DOMContentLoaded", () => {
   label.append("Words of the message ", field);
   line.append(label, " ", said);
   tables[0].closest("section").before(line);
+  // Of a pasted message the rows that have most of its words; quotes and colons do not count.
+  const wordsOf = (text) => text.toLowerCase().match(/[\p{L}\d+_]+/gu) || [];
   field.addEventListener("input", () => {
-    const words = field.value.toLowerCase().split(/\s+/).filter(Boolean);
-    rows.forEach((row) => { row.hidden = !words.every((word) => row.textContent.toLowerCase().includes(word)); });
-    const left = rows.filter((row) => !row.hidden).length;
-    said.textContent = words.length ? `${left} ${left === 1 ? "row" : "rows"}` : "";
+    const words = wordsOf(field.value), hits = rows.map((row) => {
+      const said = wordsOf(row.textContent);
+      return words.filter((word) => said.some((other) => other.startsWith(word))).length;
+    });
+    const most = Math.max(...hits);
+    rows.forEach((row, place) => { row.hidden = hits[place] < most; });
+    const left = rows.filter((row) => !row.hidden).length, count = `${left} ${left === 1 ? "row" : "rows"}`;
+    said.textContent = !words.length ? "" : most === words.length ? count
+      : most ? `${count} with ${most} of ${words.length} words` : "No row has these words; try the search.";
   });
 });
