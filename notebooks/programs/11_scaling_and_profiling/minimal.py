@@ -2,7 +2,7 @@
 
 import os
 import tempfile
-from time import perf_counter as clock
+from time import perf_counter as now
 
 os.environ["TF_USE_LEGACY_KERAS"] = "1"  # before TensorFlow: Horovod's `fit` needs Keras 2
 
@@ -38,8 +38,7 @@ model.build((None, 28, 28, 1))
 broadcast_variables(model.variables, root_rank=0)
 steps, ends, folder = 5000 // hvd.size() // 256, [], tempfile.TemporaryDirectory()
 for way, save_freq in {"plain": None, "saving": "epoch", "rarer": 4 * steps}.items():
-    timing = tf.keras.callbacks.LambdaCallback(on_epoch_end=lambda *_: ends.append(clock()))
-    callbacks = [timing]
+    callbacks = [tf.keras.callbacks.LambdaCallback(on_epoch_end=lambda *_: ends.append(now()))]
     if save_freq and hvd.rank() == 0:  # section 3; "rarer" saves in the fourth epoch
         saving = tf.keras.callbacks.ModelCheckpoint(folder.name, save_freq=save_freq)
         callbacks.insert(0, saving)
