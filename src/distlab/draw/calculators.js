@@ -6,11 +6,11 @@
 
   const range = (count) => [...Array(count).keys()];
   const sum = (numbers) => numbers.reduce((total, each) => total + each, 0);
-  const rounded = (number) =>
-    number.toLocaleString("en-US", number < 1000 ? { maximumSignificantDigits: 3 } : { maximumFractionDigits: 0 });
-  const inUnits = (units) => (number) => {
+  const rounded = (number, digits = 3) =>
+    number.toLocaleString("en-US", number < 1000 ? { maximumSignificantDigits: digits } : { maximumFractionDigits: 0 });
+  const inUnits = (units) => (number, digits) => {
     const [unit, size] = units.find((each) => number >= 0.9995 * each[1]) || units[units.length - 1];
-    return `${rounded(number / size)} ${unit}`;
+    return `${rounded(number / size, digits)} ${unit}`;
   };
   const inSeconds = inUnits([["s", 1], ["ms", 1e-3], ["µs", 1e-6]]);
   const inTime = inUnits([["days", 86400], ["h", 3600], ["min", 60], ["s", 1]]);
@@ -172,12 +172,13 @@
   };
 
   const lost = (parts) => (sum(parts) < 1 ? inPercent(sum(parts)) : "all of it");
+  const betweenFaults = (seconds) => inTime(seconds, 2), llama = (54 * 24) / 419; // hours, the job of chapter 13
   const saves = {
     inputs: {
       save: { label: "Save C", values: () => [1, 2, 3, 5, 10, 20, 30, 60, 120, 300, 600], text: inTime, start: 30 },
       faults: {
-        label: "Fault every M", text: inTime, start: 10800,
-        values: () => [0.5, 1, 2, 3, 6, 12, 24, 48, 96, 240, 720].map((hours) => 3600 * hours),
+        label: "Fault every M", text: betweenFaults, start: 3600 * llama,
+        values: () => [0.5, 1, 2, llama, 6, 12, 24, 48, 96, 240, 720].map((hours) => 3600 * hours),
       },
       restart: { label: "Restart R", values: () => [0, 30, 60, 120, 300, 600, 1200, 3600], text: inTime, start: 600 },
       interval: {
@@ -199,7 +200,7 @@
       })),
     }),
     says: ([yours, , best], { save, faults }) =>
-      `With a save of ${inTime(save)} and a fault every ${inTime(faults)}, save every ${inTime(best.every)}: ` +
+      `With a save of ${inTime(save)} and a fault every ${betweenFaults(faults)}, save every ${inTime(best.every)}: ` +
       `that loses ${lost(best.parts)} of the time, and yours ${lost(yours.parts)}.`,
   };
 

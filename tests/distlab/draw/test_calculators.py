@@ -92,6 +92,11 @@ def test_the_time_lost_is_that_of_young_and_near_that_of_daly(page: Page) -> Non
         assert 1 + sum(each["parts"]) == pytest.approx(seconds / 100 / each["every"], abs=0.01)
 
 
+def test_the_calculator_of_saves_begins_with_the_job_of_chapter_13(page: Page) -> None:
+    said = "a fault every 3.1 h, save every 13.6 min: that loses 12.7 % of the time, and yours 22.4 %."
+    expect(page.locator("[data-name=saves]").get_by_role("status")).to_contain_text(said)
+
+
 def test_a_calculator_is_used_by_keyboard_and_says_what_comes_out(page: Page) -> None:
     pipeline = page.locator("[data-name=pipeline]")
     expect(pipeline.get_by_role("slider", name="Chunks")).to_be_disabled()
