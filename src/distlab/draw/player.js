@@ -174,7 +174,10 @@
 
     whatIsHeld(step) {
       const done = this.run.held[step].map((chunks) => chunks.filter((shares) => shares === this.all).length);
-      return `Finished chunks on ranks 0 to ${this.ranks - 1}: ${done.join(", ")}.`;
+      const all = done.map((number, rank) => `rank ${rank} has ${number}`).join(", ");
+      if (new Set(done).size > 1) return `Finished chunks of ${this.ranks}: ${all}.`;
+      if (!done[0]) return "No rank has a finished chunk.";
+      return `Each rank has ${done[0]} finished ${done[0] === 1 ? "chunk" : "chunks"} of ${this.ranks}.`;
     }
 
     // What happens in a step; said once, although it is asked for when the chunks set out and when they have arrived.

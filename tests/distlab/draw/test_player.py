@@ -10,7 +10,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from distlab import draw
-from distlab.collectives import ring_all_reduce
+from distlab.collectives import naive_all_reduce, ring_all_reduce
 from distlab.draw import player
 from distlab.runtime.errors import WrongArgument
 from distlab.simulate import Rank
@@ -87,10 +87,11 @@ def test_the_player_is_stepped_by_keyboard_says_what_happens_and_plays_to_the_en
     page.get_by_role("slider", name="Step").focus()
     page.keyboard.press("End")
     says(page, "Step 4 of 4: rank 0 sends finished chunk 0 to rank 1")
-    says(page, "Finished chunks on ranks 0 to 2: 3, 3, 3.")
+    says(page, "Each rank has 3 finished chunks of 3.")
     expect(page.get_by_role("button", name="Step on")).to_be_disabled()
     page.get_by_role("button", name="Step back").click()
     says(page, "Step 3 of 4")
+    says(page, "Each rank has 2 finished chunks of 3.")
     page.get_by_role("slider", name="Step").press("Home")
     page.get_by_role("button", name="Play").click()
     says(page, "Step 1 of 4")
@@ -102,3 +103,17 @@ def test_the_player_is_stepped_by_keyboard_says_what_happens_and_plays_to_the_en
     page.get_by_role("combobox", name="Ranks").select_option("2")
     says(page, "2 steps follow.")
     expect(picture.locator(".rank")).to_have_count(2)
+
+
+@pytest.mark.slow
+def test_each_rank_is_named_where_they_have_different_numbers(
+    browser: Browser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(player, "SIZES", (3,))
+    page = browser.new_page()
+    page.set_content(f"<!doctype html><meta charset=utf-8>{player.figure(naive_all_reduce, 3)}")
+    slider = page.get_by_role("slider", name="Step")
+    slider.press("ArrowRight")
+    says(page, "No rank has a finished chunk.")
+    slider.press("ArrowRight")
+    says(page, "Finished chunks of 3: rank 0 has 3, rank 1 has 0, rank 2 has 0.")
