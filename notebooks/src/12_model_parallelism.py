@@ -541,6 +541,7 @@ for model in models:
     inputs = model.layers * model.boundary_bytes(1)
     numbers = f"{states / 1e9:8,.0f}{kept / 1e9:14,.0f}{inputs / 1e9:13,.1f}"
     print(f"{model.name:10}{numbers}{np.ceil(states / cluster.memory_bytes):7,.0f}")
+draw.calculator("memory")
 
 # %% [markdown] tags=["slide-predict"]
 # Then the time. Narayanan et al. trained GPT-175B in two ways, always with 1,536 sequences per step: with tensor 8 ×
