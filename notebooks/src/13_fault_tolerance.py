@@ -312,9 +312,9 @@ run = launch.mpirun(program, "--dataset", dataset, *slow, ranks=ranks, result=Tr
 trainings = run.result
 for name, training in trainings.items():
     milliseconds, shares = 1e3 * training["step"], training["shares"]
-    print(f"{name:16}{milliseconds:4.0f} ms per step, images {shares}", end="; ")
-    checks.assert_equal([training["difference"]], [0], "weights")
+    print(f"{name:16}{milliseconds:4.0f} ms per step, images {shares}")
 print(f"{'without it':16}{1e3 * pause * 64 / (ranks - 1):4.0f} ms per step (computed)\n")
+checks.assert_equal([training["difference"] for training in trainings.values()], [0] * 3, "weights")
 least = np.argmin(trainings["slow"]["waiting"])
 which = "the slow one" if least == 1 else "not the slow one: other programs disturbed this run"
 factor = trainings["slow"]["step"] / trainings["even"]["step"]
@@ -387,10 +387,12 @@ except launch.WorkerMissing as error:
 #
 # | Look at | with | what it tells |
 # |---|---|---|
-# | stacks | the line below; `faulthandler.register(signal.SIGUSR2)`, then `kill -USR2 PID` | which rank is elsewhere |
+# | stacks | `py-spy dump --pid PID`; `faulthandler.register(signal.SIGUSR2)`, `kill -USR2 PID` | who is elsewhere |
 # | collectives | Horovod's [stall warning](09_horovod.ipynb); TORCH_NCCL_DESYNC_DEBUG=1 | who never entered which |
 # | GPUs | `nvidia-smi` | 100 % at low power: waits in NCCL; 0 %: look at this rank first |
 # | hardware | `dmesg` for "Xid", `nvidia-smi -q -d ECC` | a broken GPU, memory errors |
+#
+# On all nodes of a Slurm job:
 #
 # ```
 # srun --jobid=JOB --overlap --nodes=N --ntasks-per-node=1 \
