@@ -42,7 +42,9 @@
     opens.push(() => form.isConnected && open());
     form.addEventListener("submit", (event) => {
       event.preventDefault();
-      open("Your guess: ", element("b", { textContent: guess.value }), ". ");
+      const said = () => [element("b", { textContent: guess.value }), ". "];
+      open("Your guess: ", ...said());
+      waiting[0].before(element("p", { className: "guessed" }, "You guessed: ", ...said()));
       status.focus();
     });
     show.addEventListener("click", () => { open(); status.focus(); });
@@ -52,13 +54,14 @@
       window.scrollBy({ top: card.getBoundingClientRect().top - place, behavior: "instant" });
       status.focus({ preventScroll: true });
     });
-    // Each output that waits leaves a note, and a calculator can be had without a guess.
+    // What waits leaves a note, and a calculator can be had without a guess.
+    const number = waiting.filter((part) => part.matches(".cell_output")).length;
+    const what = number > 1 ? `The next ${number} outputs and their explanation wait` : "The output and its explanation wait";
     const notes = waiting.flatMap((part, place) => {
       part.classList.add("is-waiting");
       const control = part.querySelector(".distlab-calculator :is(input, select)");
-      if (place && !control && !part.matches(".cell_output")) return [];
-      const said = place ? "This output waits, too. " : "The output and its explanation wait for your guess. ";
-      const note = element("p", { className: "waits" }, said);
+      if (place && !control) return [];
+      const note = element("p", { className: "waits" }, place ? "" : `${what} for your guess. `);
       if (control) {
         const calculator = element("button", { type: "button", textContent: "Show the calculator" });
         calculator.addEventListener("click", () => {
