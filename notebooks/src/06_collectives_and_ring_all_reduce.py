@@ -371,9 +371,10 @@ draw.calculator("all-reduce")
 # calculator. Libraries still use rings for large arrays, because in real networks distant partners share cables; NCCL
 # takes trees for smaller ones on several hosts.
 #
-# **Predict.** One of the 8 links of a ring is 10 times slower. How much slower is the all-reduce? And a slow *rank*, a
-# **straggler**: four ranks compute for 1,000 µs, rank 2 at half the speed, then all-reduce 400 kB. How much longer does
-# the step take?
+# We slow down a link, then a *rank*, a **straggler**: four ranks compute for 1,000 µs, rank 2 at half the speed, then
+# all-reduce 400 kB.
+#
+# **Predict.** One of the 8 links of a ring is 10 times slower. How much slower is the all-reduce?
 
 
 # %% tags=["slide-output"]
