@@ -1,5 +1,7 @@
 """What `distlab predict` prints: the prediction for images, for a transformer, from measurements, or the published."""
 
+import shutil
+import textwrap
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -98,7 +100,14 @@ def print_prediction(
     if unused:
         options = ", ".join(f"--{name.removesuffix('_ranks').replace('_', '-')}" for name in unused)
         raise WrongPrediction(f"{options} would change nothing here; docs/commands.md says what goes together.")
-    print(text)
+    print(text if json or published else _wrapped(text))
+
+
+def _wrapped(text: str) -> str:
+    """Its sentences in the width of the terminal, 100 columns where there is none; tables, which have gaps, stay."""
+    lines = textwrap.TextWrapper(shutil.get_terminal_size((100, 24)).columns, subsequent_indent="  ")
+    lines.break_long_words = lines.break_on_hyphens = False
+    return "\n".join(line if "  " in line.strip() else lines.fill(line) for line in text.splitlines())
 
 
 def _given(**options: Any) -> dict[str, Any]:

@@ -12,6 +12,11 @@ from distlab.costs.prediction.report import ranks_in
 from tests.distlab.costs.measured.synthetic import measurement
 
 
+@pytest.fixture(autouse=True)
+def wide_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "250")
+
+
 def test_ranks_on_the_command_line() -> None:
     assert ranks_in("4,2,2").tolist() == [2, 4]
     assert ranks_in("3..40").tolist() == [3, 4, 8, 16, 32, 40]
@@ -36,6 +41,19 @@ def test_the_conclusion_on_a_split_has_the_numbers_of_the_last_row(capsys: pytes
     ranks, _, _, step, *_, states, _, activations, _ = last.split()
     assert conclusion.startswith(f"On {ranks} ranks a step takes {step} s at ")
     assert conclusion.endswith(f" is enough for {states} GB of states and {activations} GB of activations.")
+
+
+def test_sentences_fold_in_the_width_of_the_terminal_and_tables_stay(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert main(["predict", "--ranks", "8"]) == 0
+    header, row, *wide = capsys.readouterr().out.splitlines()
+    monkeypatch.delenv("COLUMNS")  # and the test's output goes to no terminal
+    assert main(["predict", "--ranks", "8"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[:2] == [header, row]
+    assert max(map(len, lines)) <= 100 < max(map(len, wide))
+    assert " ".join(lines[2:]).split() == " ".join(wide).split()
 
 
 def test_without_ranks_the_usual_and_the_measured_ones_are_predicted(
