@@ -18,7 +18,7 @@ from sphinx.application import Sphinx
 from sphinx.writers.html5 import HTML5Translator
 
 from course_tools.glossary import entries as glossary_entries
-from course_tools.site import notebook_pages, reference
+from course_tools.site import notebook_pages, reference, wrong_answers
 from course_tools.site.mathml import mathml
 
 LABEL = re.compile(r'<svg[^>]*? aria-label="([^"]*)"', re.DOTALL)
@@ -61,6 +61,8 @@ def _read(application: Sphinx, page: str, content: list[str]) -> None:
         return
     notebook = nbformat.reads(content[0], as_version=4)
     solution = file.with_name("solution.ipynb")
+    if file.name == "lab.ipynb":
+        wrong_answers.show(notebook, file.parent.name[:2])
     if solution.is_file():
         shown = bool(application.config.site_solutions)
         notebook_pages.solve(notebook, nbformat.read(solution, as_version=4), shown)

@@ -86,7 +86,7 @@ def solve(lab: NotebookNode, solution: NotebookNode, solutions: bool) -> None:
             cell.source = WHERE_THE_SOLUTION_IS.sub(FOLDED, cell.source)
         if cell.cell_type != "code":
             continue
-        made, used = _names(solved.source)
+        made, used = names(solved.source)
         is_answer = cell.source != solved.source
         if not is_answer and not cell.metadata.get("nbgrader", {}).get("grade") and not used & made_by_answers:
             cell.outputs = solved.outputs
@@ -112,7 +112,7 @@ def without_solution(lab: NotebookNode) -> NotebookNode:
     return lab
 
 
-def _names(source: str) -> tuple[set[str], set[str]]:
+def names(source: str) -> tuple[set[str], set[str]]:
     """The names that a cell makes, and those that it uses."""
     nodes = [*ast.walk(ast.parse(TransformerManager().transform_cell(source)))]
     names = [node for node in nodes if isinstance(node, ast.Name)]
