@@ -17,7 +17,8 @@ from course_tools.site.notebook_pages import WIDGET_IN_WORDS
 from course_tools.site.quizzes import Question
 
 LONGEST_LINE, LONGEST_SENTENCE = 120, 95
-LINES_BY_PICTURE = 4
+LINES_BY_PICTURE, LINES_WITH_GAPS = 4, 20
+HIGH = 1.6  # a picture whose width is less than so many heights takes the whole height, and words the place left of it
 COMMAND = re.compile(r"\$ |[A-Z_]+=")
 PICTURE = re.compile(r"!\[([^\]]*)\]\(([^)\s]+)\)")
 TITLE = re.compile(r"<title[^>]*>(.*?)</title>", re.DOTALL)
@@ -84,14 +85,17 @@ def of_picture(text: str, folder: Path) -> str:
 
 
 def of_code(source: str) -> str:
-    """Python with its colours."""
+    """Python with its colours; a long program without empty lines, so that its letters are larger."""
+    if source.count("\n") >= LINES_WITH_GAPS:
+        source = "\n".join(filter(str.strip, source.split("\n")))
     return f'<div class="code" {_columns(source)}>{Highlight2HTML(pygments_lexer="ipython3")(source)}</div>'
 
 
 def of_outputs(outputs: Sequence[NotebookNode]) -> tuple[str, str]:
     """What a cell showed, pictures or a player first; and what it printed, where that is not all on the slide.
 
-    Long lines are broken or cut. Beside a picture there is room for LINES_BY_PICTURE, and for no program.
+    Long lines are broken or cut. Beside a picture there is room for LINES_BY_PICTURE, beside a high one for none, and
+    for no program.
     """
     data = [output.data for output in outputs if "data" in output]
     players = [each["text/html"] for each in data if "distlab-player" in each.get("text/html", "")]
@@ -107,11 +111,12 @@ def of_outputs(outputs: Sequence[NotebookNode]) -> tuple[str, str]:
     results = [*filterfalse(WIDGET_IN_WORDS.fullmatch, plain)]
     printed = str(strip_ansi("\n".join(filter(None, [streams, *results]))))
     short = "\n".join(line for long in printed.split("\n") for line in _short_lines(long))
-    if pictures and printed.count("\n") >= LINES_BY_PICTURE:
+    beside = _side_by_side(pictures)
+    if pictures and (printed.count("\n") >= LINES_BY_PICTURE or "pictures high" in beside):
         short = ""
     if short:
         texts.append(f'<pre class="printed" {_columns(short)}>{escape(short)}</pre>')
-    return "".join([*(players or [_side_by_side(pictures)]), *texts]), printed if printed != short else ""
+    return "".join([*(players or [beside]), *texts]), printed if printed != short else ""
 
 
 def _columns(text: str) -> str:
@@ -131,13 +136,13 @@ def _short_lines(line: str) -> list[str]:
 
 
 def _side_by_side(pictures: Sequence[tuple[str, str]]) -> str:
-    """SVG pictures with their descriptions, in a row or in a column, whichever makes them larger."""
+    """SVG pictures with their descriptions, in a row or in a column, whichever makes them larger; one may be high."""
     if not pictures:
         return ""
     boxes = [VIEW_BOX.search(svg) for svg, _ in pictures]
     ratios = [float(box[1]) / float(box[2]) if box else 1.5 for box in boxes]
     in_row, in_column = min(HEIGHT, WIDTH / sum(ratios)), min(WIDTH, HEIGHT / sum(1 / ratio for ratio in ratios))
-    direction = "row" if in_row * ratios[0] >= in_column else "column"
+    direction = "high" if sum(ratios) < HIGH else "row" if in_row * ratios[0] >= in_column else "column"
     figures = (
         f'<figure style="--ratio: {ratio:.3f}"><img alt="{escape(description)}" src="data:{SVG};base64,'
         f'{base64.b64encode(svg.encode()).decode()}"></figure>'

@@ -8,7 +8,7 @@ from nbformat.v4 import new_output
 
 from course_tools.slides import markup, storyboard
 from distlab.runtime.errors import PlainError
-from tests.course_tools.slides.conftest import text
+from tests.course_tools.slides.conftest import SVG, text
 
 
 @pytest.fixture
@@ -81,3 +81,13 @@ def test_what_was_printed_is_shown_in_short_lines_and_whole_to_the_speaker(print
     html, rest = markup.of_outputs([new_output("stream", text=printed)])
     assert on_slide in html
     assert rest.strip() == (printed.strip() if "word" in printed or "…" in html else "")
+
+
+def test_a_high_picture_takes_the_place_of_what_was_printed() -> None:
+    data = {"image/svg+xml": SVG.replace("200 100", "120 100"), "text/plain": "figure"}
+    html, rest = markup.of_outputs([new_output("stream", text="two ranks\n"), new_output("display_data", data=data)])
+    assert 'class="pictures high"' in html and "two ranks" not in html and rest == "two ranks"
+
+
+def test_a_long_program_has_no_empty_lines() -> None:
+    assert "\n\n" in markup.of_code("one = 1\n\n" * 9) and "\n\n" not in markup.of_code("one = 1\n\n" * 11).strip()
