@@ -596,9 +596,11 @@ programs.show(PROGRAMS / "train.py", "on_train_batch_end")
 # **Predict.** The signal comes between two saves, when step 8 is done (step 3 with `epochs=1`). At which step do the
 # workers save, and how many steps are lost?
 
-# %% tags=["varies", "slide-output"]
+# %% tags=["varies"]
 notice = f"--kill-worker 1 --kill-at-step {killed_at - 5} --signal USR1".split()
 _, finished = run_until_done("notice", *notice)
+
+# %% tags=["varies", "slide-output"]
 compare("notice", finished)
 
 # %% [markdown] tags=["slide-takeaway"]
@@ -613,8 +615,7 @@ compare("notice", finished)
 #
 # **TensorFlow** has `tf.distribute.experimental.PreemptionCheckpointHandler`, and Keras 2 on Google Cloud
 # `BackupAndRestore(save_before_preemption=True)`.
-
-# %% [markdown]
+#
 # | Diagnosis card | a notice |
 # |---|---|
 # | **Sign** | a signal; "DUE TO TIME LIMIT", "PREEMPTION" in the job's log |
