@@ -10,9 +10,9 @@ from distlab.runtime import processes
 
 MIB = 2**20
 
-LEAST_PAUSE = 0.25
-# Reading the memory of many processes costs time that is taken from them: at most a ninth.
-PAUSE_PER_SECOND_OF_READING = 8
+LEAST_PAUSE = 0.5
+# Reading the memory of many processes costs time that is taken from them: at most a fortieth.
+PAUSE_PER_SECOND_OF_READING = 39
 
 
 def memory(of: Iterable[psutil.Process]) -> int:
