@@ -1,10 +1,10 @@
 """The event log of a run: every message, computation and reduction with its times, kept in compact columns."""
 
 from array import array
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
 from struct import Struct
-from typing import NamedTuple, overload
+from typing import NamedTuple
 
 import numpy as np
 
@@ -80,7 +80,7 @@ class Sent(NamedTuple):
 _NOTHING = np.empty(0, np.int64)
 
 
-class Events(Sequence[Event]):
+class Events:
     """The events of a run, ordered by start; at the same start, in the order in which the cluster did them.
 
     `columns` is the same as one structured NumPy array with the fields kind (an index into KINDS), rank, partner (−1
@@ -111,16 +111,7 @@ class Events(Sequence[Event]):
     def __len__(self) -> int:
         return len(self.columns)
 
-    @overload
-    def __getitem__(self, index: int) -> Event: ...
-
-    @overload
-    def __getitem__(self, index: slice) -> "Events": ...
-
-    def __getitem__(self, index: int | slice) -> "Event | Events":
-        if isinstance(index, slice):
-            columns = self.columns[index]
-            return Events(lambda: columns, self._contents)
+    def __getitem__(self, index: int) -> Event:
         return self._event(*self.columns[index].item())
 
     def __iter__(self) -> Iterator[Event]:
