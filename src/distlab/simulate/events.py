@@ -70,16 +70,6 @@ class Event(NamedTuple):
     position: int | None = None
 
 
-class Sent(NamedTuple):
-    """What each rank sent: `messages` and `bytes`, both int64 (size,)."""
-
-    messages: np.ndarray
-    bytes: np.ndarray
-
-
-_NOTHING = np.empty(0, np.int64)
-
-
 class Events:
     """The events of a run, ordered by start; at the same start, in the order in which the cluster did them.
 
@@ -87,19 +77,10 @@ class Events:
     for none), bytes, start, end and operation. With millions of events work on this array.
     """
 
-    def __init__(
-        self,
-        make_columns: Callable[[], np.ndarray],
-        contents: Mapping[int, Content],
-        sent: Sent = Sent(_NOTHING, _NOTHING),  # noqa: B008
-    ) -> None:
-        """`make_columns` gives the columns when they are needed first; `contents` is by operation number.
-
-        sent: what each rank of the run sent, also if the events were not kept.
-        """
+    def __init__(self, make_columns: Callable[[], np.ndarray], contents: Mapping[int, Content]) -> None:
+        """`make_columns` gives the columns when they are needed first; `contents` is by operation number."""
         self._make_columns = make_columns
         self._contents = contents
-        self.sent = sent
 
     @cached_property
     def columns(self) -> np.ndarray:

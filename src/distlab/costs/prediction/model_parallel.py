@@ -117,7 +117,7 @@ def predict_split(
     if not machine.matrix_flops:
         raise ValueError(f"{machine.name} has no matrix units for half precision")
     data, micro_batches = _divided(model, int(ranks), split, sequences)
-    (inside, between), per_host = machine.reached_links(), machine.ranks_per_host
+    inside, between = machine.reached_links()
     boundary_bytes = model.boundary_bytes(split.micro_batch)
     activations = model.layer_activation_bytes(split.micro_batch, split.tensor)
     parameters = model.parameters / (split.tensor * split.pipeline)
@@ -125,7 +125,7 @@ def predict_split(
     flops = model.training_flops(data * split.micro_batch * micro_batches)
     matrix = flops / (ranks * machine.matrix_flops * ASSUMED.matrix_share)
     memory = layer_passes * MEMORY_PASSES * activations / machine.memory_bandwidth
-    one_all_reduce = ring(split.tensor, boundary_bytes, per_host)
+    one_all_reduce = ring(split.tensor, boundary_bytes, machine.ranks_per_host)
     tensor = layer_passes * ALL_REDUCES_PER_LAYER * float(one_all_reduce.seconds(inside, between))
     # The first stage keeps its layers' inputs for every micro-batch under way, not divided among the tensor ranks, and
     # the activations of the layer that is being recomputed (Korthikanti et al., arXiv:2205.05198, section 5).
@@ -142,9 +142,9 @@ def predict_split(
         matrix_seconds=matrix,
         memory_seconds=memory,
         tensor_seconds=tensor,
-        pipeline_seconds=_pipeline_seconds(boundary_bytes, split, micro_batches, per_host, inside, between),
+        pipeline_seconds=_pipeline_seconds(boundary_bytes, split, micro_batches, machine),
         bubble_seconds=(split.pipeline - 1) / (split.chunks * micro_batches) * (matrix + memory + tensor),
-        data_seconds=_data_seconds(parameters, split, data, micro_batches, per_host, inside, between),
+        data_seconds=_data_seconds(parameters, split, data, micro_batches, machine),
         state_bytes=float(model_state_bytes(parameters, data, split.zero)),
         activation_bytes=float(kept + activations),
     )
@@ -173,9 +173,7 @@ def _divided(model: Transformer, ranks: int, split: Split, sequences: int | None
     return data, micro_batches
 
 
-def _pipeline_seconds(
-    boundary_bytes: int, split: Split, micro_batches: int, ranks_per_host: int, inside: Link, between: Link
-) -> float:
+def _pipeline_seconds(boundary_bytes: int, split: Split, micro_batches: int, machine: Hardware) -> float:
     """Every chunk sends each micro-batch on, forward and backward.
 
     Each tensor rank sends its part, and the receiving ones gather the whole inside their host (the scatter/gather
@@ -183,18 +181,17 @@ def _pipeline_seconds(
     """
     if split.pipeline == 1:
         return 0.0
+    (inside, between), per_host = machine.reached_links(), machine.ranks_per_host
     part = boundary_bytes / split.tensor
-    if split.tensor * split.pipeline <= ranks_per_host:
+    if split.tensor * split.pipeline <= per_host:
         sending = inside.latency + part * inside.seconds_per_byte
     else:
-        sending = between.latency + ranks_per_host * part * between.seconds_per_byte
+        sending = between.latency + per_host * part * between.seconds_per_byte
     gathering = (split.tensor - 1) * (inside.latency + part * inside.seconds_per_byte)
     return 2 * split.chunks * micro_batches * (sending + gathering)
 
 
-def _data_seconds(
-    parameters: float, split: Split, data: int, micro_batches: int, ranks_per_host: int, inside: Link, between: Link
-) -> float:
+def _data_seconds(parameters: float, split: Split, data: int, micro_batches: int, machine: Hardware) -> float:
     """Gradients reduced and parameters gathered among the replicas, by rings that share their hosts' connections.
 
     A reduce-scatter and an all-gather in each step; with ZeRO 2 one reduce-scatter for each micro-batch, since sums are
@@ -203,8 +200,9 @@ def _data_seconds(
     if data == 1:
         return 0.0
     gradient_bytes = BYTES_PER_ACTIVATION * parameters
-    rings = min(split.tensor, ranks_per_host)
+    (inside, between), per_host = machine.reached_links(), machine.ranks_per_host
+    rings = min(split.tensor, per_host)
     shared = Link(between.latency, rings * between.seconds_per_byte)
-    both = float(ring(data, gradient_bytes, max(1, ranks_per_host // rings)).seconds(inside, shared))
+    both = float(ring(data, gradient_bytes, max(1, per_host // rings)).seconds(inside, shared))
     halves = {0: 2, 1: 2, 2: micro_batches + 1, 3: 3 * micro_batches}[split.zero]
     return both * halves / 2

@@ -47,11 +47,7 @@ class PublishedResult:
 
 
 def _rows(
-    network: str,
-    machine: str,
     source: str,
-    *,
-    baseline: int = 1,
     efficiency: Mapping[str, float] | None = None,
     images_per_second: Mapping[str, float] | None = None,
     batch: int | None = None,
@@ -59,20 +55,20 @@ def _rows(
     one_gpu_source: str = "",
     second_hand: bool = False,
     reason: str = "",
-    **options: Any,
+    **entries: Any,
 ) -> Iterator[PublishedResult]:
     """A row for each number of GPUs above the baseline, from an entry of `efficiencies.toml`."""
-    source = _CONTENT["sources"][source]
+    entries |= {"source": _CONTENT["sources"][source], "reason": _CONTENT["reasons"][reason] if reason else ""}
     efficiencies = {int(gpus): of_one for gpus, of_one in (efficiency or {}).items()}
     if images_per_second:
         speeds = {int(gpus): speed for gpus, speed in images_per_second.items()}
-        baseline = min(speeds)
+        entries["baseline_ranks"] = baseline = min(speeds)
         one_gpu = speeds.pop(baseline) / baseline
         efficiencies = {gpus: speed / gpus / one_gpu for gpus, speed in speeds.items()}
-    speed = Measurement(one_gpu, batch, one_gpu_source or source, second_hand) if batch else None
-    reason = _CONTENT["reasons"][reason] if reason else ""
+    if batch:
+        entries["speed"] = Measurement(one_gpu, batch, one_gpu_source or entries["source"], second_hand)
     for gpus, of_one in efficiencies.items():
-        yield PublishedResult(network, machine, gpus, of_one, source, baseline, speed, reason=reason, **options)
+        yield PublishedResult(ranks=gpus, efficiency=of_one, **entries)
 
 
 _CONTENT = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
