@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Iterator
 
 from distlab.costs import HARDWARE, MODELS, TRANSFORMERS
-from distlab.costs.published.results import RESULTS
+from distlab.costs.published.efficiencies import RESULTS
 from distlab.costs.published.split_figures import FIGURES, TITLES
 
 BEGIN, END = "<!-- published numbers: written by `make map` -->", "<!-- end of the published numbers -->"

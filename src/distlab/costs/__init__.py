@@ -33,7 +33,6 @@ from distlab.costs.measured.measurement import read as read_measurement
 from distlab.costs.measured.prediction import MeasuredPrediction, predict_measured
 from distlab.costs.measured.report import as_table as measured_table
 from distlab.costs.measured.report import residuals as measured_residuals
-from distlab.costs.prediction.assumptions import Assumptions
 from distlab.costs.prediction.data_parallel import OVERLAPS, Prediction, predict
 from distlab.costs.prediction.hardware import HARDWARE, Hardware
 from distlab.costs.prediction.model_parallel import Split, SplitPrediction, predict_split
@@ -51,7 +50,6 @@ __all__ = [
     "THROUGHPUTS",
     "TRANSFORMERS",
     "Amdahl",
-    "Assumptions",
     "ClusterMeasurement",
     "Cost",
     "Fit",

@@ -1,10 +1,10 @@
 """What `distlab predict` prints: the prediction for images, for a transformer, from measurements, or the published."""
 
+import inspect
 import shutil
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -14,9 +14,9 @@ from distlab.costs.measured.prediction import predict_measured
 from distlab.costs.prediction.data_parallel import predict
 from distlab.costs.prediction.hardware import Hardware
 from distlab.costs.prediction.model_parallel import Split, predict_split
-from distlab.costs.prediction.networks import MODELS, Measurement, Model
+from distlab.costs.prediction.networks import MODELS
 from distlab.costs.prediction.own_files import own_machine, own_network
-from distlab.costs.prediction.report import as_json, as_table, ranks_in, splits_as_json, splits_as_table
+from distlab.costs.prediction.report import as_table, ranks_in, splits_as_table
 from distlab.costs.prediction.transformers import TRANSFORMERS
 from distlab.costs.published import efficiencies
 from distlab.costs.published.split_figures import split_sections
@@ -45,12 +45,9 @@ def print_prediction(
     micro_batch: int | None = None,
     chunks: int | None = None,
     sequences: int | None = None,
-    json: bool = False,
     published: bool = False,
     measured: list[Path] | None = None,
     compare: list[Path] | None = None,
-    images: int | None = None,
-    own_cores: bool = False,
 ) -> None:
     """Print a prediction. Raises WrongPrediction.
 
@@ -69,38 +66,24 @@ def print_prediction(
         micro_batch: Transformers: sequences in a micro-batch; by default 1.
         chunks: Transformers: chunks a stage, above 1 interleaved; by default 1.
         sequences: Transformers: of all ranks in a step; by default 4 micro-batches a stage.
-        json: The same for programs.
         published: Instead compare the model with published results.
         measured: Predict from these files of `distlab measure`, of different numbers of ranks.
         compare: With --measured: measurements to compare the prediction with.
-        images: With --measured: that the core or GPU hours are for; by default 1,000,000.
-        own_cores: With --measured: as if measured hosts that share cores had their own.
     """
-    named = _given(model=model, hardware=hardware)
-    of_images = _given(algorithm=algorithm, overlap=overlap, batch=batch, baseline_ranks=baseline)
-    of_split = _given(tensor=tensor, pipeline=pipeline, zero=zero, micro_batch=micro_batch, chunks=chunks)
-    of_transformers = of_split | _given(sequences=sequences)
-    of_measurements = _given(compare=compare, images=images, own_cores=own_cores or None)
+    options = {name: value for name, value in locals().items() if value is not None and value is not False}
+    form: Callable[..., str] = _of_transformer if model in TRANSFORMERS else _of_network
+    if measured:
+        form = _of_measurements
+    elif options.pop("published", False):
+        form = comparison_with_published
+    if unused := options.keys() - inspect.signature(form).parameters:
+        names = ", ".join(f"--{name.replace('_', '-')}" for name in sorted(unused))
+        raise WrongPrediction(f"{names} would change nothing here; docs/commands.md says what goes together.")
     try:
-        if measured:
-            text = _from_measurements(measured, ranks, json, **of_measurements)
-            unused = named | of_images | of_transformers
-        elif published:
-            text, unused = comparison_with_published(), named | of_images | of_transformers | of_measurements
-        elif model in TRANSFORMERS:
-            text = _of_transformer(model, _machine(hardware or "selene"), ranks, Split(**of_split), sequences, json)
-            unused = of_images | of_measurements
-        else:
-            network, speed = _network(model or "resnet50")
-            machine = _machine(hardware or "bigbasin-ethernet50")
-            prediction = predict(network, machine, ranks_in(ranks or RANKS), speed=speed, **of_images)
-            text, unused = as_json(prediction) if json else as_table(prediction), of_transformers | of_measurements
+        text = form(**options)
     except ValueError as error:
         raise WrongPrediction(str(error)) from error
-    if unused:
-        options = ", ".join(f"--{name.removesuffix('_ranks').replace('_', '-')}" for name in unused)
-        raise WrongPrediction(f"{options} would change nothing here; docs/commands.md says what goes together.")
-    print(text if json or published else _wrapped(text))
+    print(text if published else _wrapped(text))
 
 
 def _wrapped(text: str) -> str:
@@ -110,41 +93,51 @@ def _wrapped(text: str) -> str:
     return "\n".join(line if "  " in line.strip() else lines.fill(line) for line in text.splitlines())
 
 
-def _given(**options: Any) -> dict[str, Any]:
-    return {name: value for name, value in options.items() if value is not None}
+def _of_network(
+    model: str = "resnet50",
+    hardware: str = "bigbasin-ethernet50",
+    ranks: str = RANKS,
+    algorithm: str | None = None,
+    overlap: str = "fusion",
+    batch: int | None = None,
+    baseline: int = 1,
+) -> str:
+    if model.endswith(".toml"):
+        network, speed = own_network(Path(model))
+    else:
+        require_name([*MODELS, *TRANSFORMERS], model, "model")
+        network, speed = MODELS[model], None
+    machine, counts = _machine(hardware), ranks_in(ranks)
+    return as_table(
+        predict(network, machine, counts, algorithm, overlap, batch=batch, baseline_ranks=baseline, speed=speed)
+    )
 
 
-def _network(name: str) -> tuple[str | Model, Measurement | None]:
-    if name.endswith(".toml"):
-        return own_network(Path(name))
-    require_name([*MODELS, *TRANSFORMERS], name, "model")
-    return name, None
+def _of_transformer(
+    model: str,
+    hardware: str = "selene",
+    ranks: str | None = None,
+    tensor: int = 1,
+    pipeline: int = 1,
+    zero: int = 0,
+    micro_batch: int = 1,
+    chunks: int = 1,
+    sequences: int | None = None,
+) -> str:
+    """Without `ranks` of the usual numbers those that make whole replicas; of one replica where there are none."""
+    split = Split(tensor, pipeline, zero, micro_batch, chunks)
+    machine, counts = _machine(hardware), ranks_in(ranks or RANKS)
+    if ranks is None:
+        replica = split.tensor * split.pipeline
+        counts = counts[counts % replica == 0] if np.any(counts % replica == 0) else np.array([replica])
+    return splits_as_table([predict_split(model, machine, int(count), split, sequences=sequences) for count in counts])
 
 
 def _machine(name: str) -> str | Hardware:
     return own_machine(Path(name)) if name.endswith(".toml") else name
 
 
-def _of_transformer(
-    model: str, hardware: str | Hardware, ranks: str | None, split: Split, sequences: int | None, json: bool
-) -> str:
-    """Without `ranks` of the usual numbers those that make whole replicas; of one replica where there are none."""
-    counts = ranks_in(ranks or RANKS)
-    if ranks is None:
-        replica = split.tensor * split.pipeline
-        counts = counts[counts % replica == 0] if np.any(counts % replica == 0) else np.array([replica])
-    predictions = [predict_split(model, hardware, int(count), split, sequences=sequences) for count in counts]
-    return splits_as_json(predictions) if json else splits_as_table(predictions)
-
-
-def _from_measurements(
-    measured: Sequence[Path],
-    ranks: str | None,
-    json: bool,
-    compare: Sequence[Path] = (),
-    images: int = measured_report.IMAGES,
-    own_cores: bool | None = None,
-) -> str:
+def _of_measurements(measured: Sequence[Path], ranks: str | None = None, compare: Sequence[Path] = ()) -> str:
     """Without `ranks` for powers of two and those that were measured."""
     measurements, compared = ([read(file) for file in files] for files in (measured, compare))
     if ranks is None:
@@ -153,9 +146,7 @@ def _from_measurements(
         counts = np.array(sorted(powers | {each.ranks for each in (*measurements, *compared)}))
     else:
         counts = ranks_in(ranks)
-    prediction = predict_measured(measurements, counts, own_cores=own_cores)
-    form = measured_report.as_json if json else measured_report.as_table
-    return form(prediction, images, compared)
+    return measured_report.as_table(predict_measured(measurements, counts), compared)
 
 
 def comparison_with_published() -> str:

@@ -5,6 +5,7 @@ import signal
 import threading
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from itertools import islice
 from types import CodeType, TracebackType
 from typing import Any, Protocol, cast
@@ -81,7 +82,7 @@ class OwnAnswer:
             for result in filter(inspect.iscoroutine, run.results[1:]):
                 result.close()  # or Python warns of it later
             results = [plain(result, f"what `{name}` gives on rank {rank}") for rank, result in enumerate(run.results)]
-        return Run(results, run.events, run.finished)
+        return replace(run, results=results)
 
     def inside(
         self, function: Callable[..., object], *arguments: object, respond: Callable[[Plain], Plain] | None = None

@@ -106,8 +106,7 @@ class Operation:
         return seconds
 
 
-@dataclass(frozen=True)
-class FusedCall:
+class FusedCall(NamedTuple):
     """One call of MPI, NCCL or Gloo: when, and the tensors that travelled together in it.
 
     nbytes: of all of them; None if the recording does not say.
@@ -123,35 +122,16 @@ class FusedCall:
 class Timeline:
     """What a recording holds.
 
-    operations: those that were seen from begin to end, in order of their starts.  unfinished: how many were under way
-    when the recording broke off.  is_truncated: the file does not have the stream's end.  damaged: how many events
-    could not be read; operations near them may be wrong or missing.  unnamed: how many tensors are called by their
-    numbers, since the events that name them are not in the file.
+    operations: those that were seen from begin to end, in order of their starts.
+    missing: what the file does not hold, in a sentence; "" if it is whole and has a collective.
     """
 
     operations: tuple[Operation, ...]
-    unfinished: int
-    is_truncated: bool
-    damaged: int = 0
-    unnamed: int = 0
-
-    @property
-    def missing(self) -> str:
-        """What the file does not hold, in a sentence; "" if it is whole and has a collective."""
-        reasons = {
-            "it holds no collective: one process, or none was reached": not self.operations,
-            "it breaks off": self.is_truncated,
-            f"{self.unfinished} operations are not finished": self.unfinished,
-            f"{self.damaged} events cannot be read, and operations near them may be missing": self.damaged,
-            f"{self.unnamed} tensors have no name": self.unnamed,
-        }
-        said = "; ".join(reason for reason, holds in reasons.items() if holds)
-        return f"The recording is not whole: {said}." if said else ""
+    missing: str
 
     def collectives(self) -> list[FusedCall]:
         """The calls that moved bytes, in order: tensors that were fused share one."""
-        spans = ((operation.communication, operation) for operation in self.operations)
-        travelling = [(span, operation) for span, operation in spans if span]
+        travelling = [(span, operation) for operation in self.operations if (span := operation.communication)]
         groups: list[list[tuple[Span, Operation]]] = []
         for span, operation in sorted(travelling, key=lambda each: (each[0].start, each[0].end)):
             # One thread makes all calls, one after the other: spans that overlap are the same call.
@@ -159,15 +139,13 @@ class Timeline:
                 groups[-1].append((span, operation))
             else:
                 groups.append([(span, operation)])
-        return [
-            FusedCall(
-                group[0][0].start,
-                max(span.end for span, _ in group),
-                tuple(operation.tensor for _, operation in group),
-                _sum([operation.nbytes for _, operation in group]),
-            )
-            for group in groups
-        ]
+        calls = []
+        for group in groups:
+            sizes = [operation.nbytes for _, operation in group]
+            tensors = tuple(operation.tensor for _, operation in group)
+            nbytes = None if None in sizes else sum(filter(None, sizes))
+            calls.append(FusedCall(group[0][0].start, max(span.end for span, _ in group), tensors, nbytes))
+        return calls
 
 
 def read(file: str | Path) -> Timeline:
@@ -182,39 +160,42 @@ def read(file: str | Path) -> Timeline:
     if not events and text.strip() and not _BEGIN.match(text):
         raise NotATimeline(f"{Path(file).name} is not a timeline: it holds no events.")
     names: dict[object, str] = {}
-    under_way: dict[object, _UnderWay] = {}
+    tensors: dict[object, _Tensor] = {}
     for event in events:
         pid, phase = event.get("pid"), event.get("ph")
         try:
             if phase == "M" and event.get("name") == "process_name":
                 names[pid] = event.get("args", {}).get("name", "")
             elif phase in ("B", "E", "X"):
-                under_way.setdefault(pid, _UnderWay(f"tensor {pid}")).take(event, is_whole=not damaged)
+                tensors.setdefault(pid, _Tensor(f"tensor {pid}")).take(event, is_whole=not damaged)
         except (AttributeError, KeyError, TypeError, ValueError):
             damaged += 1
-    for pid, tensor in under_way.items():
+    operations = []
+    for pid, tensor in tensors.items():
         for operation in tensor.finished:
             operation.tensor = names.get(pid, operation.tensor)
-    finished = (operation for tensor in under_way.values() for operation in tensor.finished)
-    unfinished = sum(tensor.unfinished for tensor in under_way.values())
-    operations = tuple(sorted(finished, key=lambda operation: operation.start))
-    return Timeline(operations, unfinished, is_truncated, damaged, len(set(under_way) - set(names)))
+            operations.append(operation)
+    unfinished, unnamed = sum(len(tensor.under_way) for tensor in tensors.values()), len(tensors.keys() - names.keys())
+    reasons = {
+        "it holds no collective: one process, or none was reached": not operations,
+        "it breaks off": is_truncated,
+        f"{unfinished} operations are not finished": unfinished,
+        f"{damaged} events cannot be read, and operations near them may be missing": damaged,
+        f"{unnamed} tensors have no name": unnamed,
+    }
+    said = "; ".join(reason for reason, holds in reasons.items() if holds)
+    missing = f"The recording is not whole: {said}." if said else ""
+    return Timeline(tuple(sorted(operations, key=lambda operation: operation.start)), missing)
 
 
-class _UnderWay:
-    """The operations of a tensor: one that is being recorded, its open events, and the next if that is negotiated."""
+class _Tensor:
+    """The operations on a tensor: those finished, and under way one, and the next if that is negotiated meanwhile."""
 
-    def __init__(self, tensor: str) -> None:
-        self.tensor = tensor
-        self.operation: Operation | None = None
+    def __init__(self, name: str) -> None:
+        self.name = name
         self.finished: list[Operation] = []
-        self._next: Operation | None = None
+        self.under_way: list[Operation] = []
         self._open: list[tuple[str, float]] = []
-
-    @property
-    def unfinished(self) -> int:
-        """How many of its operations have begun and not ended."""
-        return sum(operation is not None for operation in (self.operation, self._next))
 
     def take(self, event: Event, is_whole: bool) -> None:
         """Note an event.
@@ -222,48 +203,39 @@ class _UnderWay:
         is_whole: whether no event of the file is damaged. If one is, a negotiation ends what was open before.
         """
         moment = float(event["ts"]) / 1e6
-        negotiated = self._next or self.operation
         if event["ph"] == "B":
             if not is_whole and event["name"].startswith("NEGOTIATE_"):
-                self._open, self.operation, self._next = [], None, None
+                self._open = []
             self._begin(str(event["name"]), moment)
-        elif event["ph"] == "X" and negotiated:
-            negotiated.ready[int(event["name"])] = moment
+        elif event["ph"] == "X" and self.under_way:
+            self.under_way[-1].ready[int(event["name"])] = moment
         elif event["ph"] == "E" and self._open:  # without a begin it was under way when the recording started
             self._end(moment, event.get("args", {}))
 
     def _begin(self, name: str, moment: float) -> None:
         if name.startswith("NEGOTIATE_"):
-            operation = Operation(self.tensor, name.removeprefix("NEGOTIATE_"), moment, math.nan, math.nan)
-            if self._open:
-                self._next = operation
-            else:
-                self.operation = operation
+            del self.under_way[1 if self._open else 0 :]
+            self.under_way.append(Operation(self.name, name.removeprefix("NEGOTIATE_"), moment, math.nan, math.nan))
         elif not self._open:
-            self.operation = self.operation or Operation(self.tensor, name, moment, moment, moment)
-            self.operation.started = moment
+            if not self.under_way:
+                self.under_way.append(Operation(self.name, name, moment, moment, moment))
+            self.under_way[0].started = moment
         self._open.append((name, moment))
 
     def _end(self, moment: float, arguments: dict[str, Any]) -> None:
         name, begin = self._open.pop()
-        operation = self.operation
-        assert operation is not None
         if name.startswith("NEGOTIATE_"):
-            (self._next or operation).negotiated = moment
+            self.under_way[-1].negotiated = moment
         elif self._open:
-            operation.activities.append(Span(name, begin, moment))
+            self.under_way[0].activities.append(Span(name, begin, moment))
         else:
+            operation = self.under_way.pop(0)
             operation.end, operation.nbytes = moment, _nbytes(arguments)
-            self.operation, self._next = self._next, None
             self.finished.append(operation)
 
 
 def _part(activity: str) -> str:
     return next((part for part, names in _PART_OF.items() if activity.startswith(names)), "unknown")
-
-
-def _sum(nbytes: list[int | None]) -> int | None:
-    return None if None in nbytes else sum(filter(None, nbytes))
 
 
 def _nbytes(arguments: dict[str, Any]) -> int | None:

@@ -16,8 +16,6 @@ from distlab.runtime.errors import message_of
 if TYPE_CHECKING:
     from distlab.simulate.events import Events
 
-_MOST_LINES = 64
-
 
 class SimulationError(Exception):
     """A program cannot go on; `events` holds what happened until then, so that it can be drawn (None outside a run)."""
@@ -94,8 +92,6 @@ def _lost(unreceived: Mapping[tuple[int, int], int]) -> str:
 
 
 def _listed(title: str, lines: list[str]) -> str:
-    if len(lines) > _MOST_LINES:
-        lines[_MOST_LINES:] = [f"and {len(lines) - _MOST_LINES} more"]
     return "\n  ".join([title, *lines])
 
 

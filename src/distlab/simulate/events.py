@@ -1,10 +1,10 @@
 """The event log of a run: every message, computation and reduction with its times, kept in compact columns."""
 
 from array import array
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
 from struct import Struct
-from typing import NamedTuple, overload
+from typing import NamedTuple
 
 import numpy as np
 
@@ -70,36 +70,17 @@ class Event(NamedTuple):
     position: int | None = None
 
 
-class Sent(NamedTuple):
-    """What each rank sent: `messages` and `bytes`, both int64 (size,)."""
-
-    messages: np.ndarray
-    bytes: np.ndarray
-
-
-_NOTHING = np.empty(0, np.int64)
-
-
-class Events(Sequence[Event]):
+class Events:
     """The events of a run, ordered by start; at the same start, in the order in which the cluster did them.
 
     `columns` is the same as one structured NumPy array with the fields kind (an index into KINDS), rank, partner (−1
     for none), bytes, start, end and operation. With millions of events work on this array.
     """
 
-    def __init__(
-        self,
-        make_columns: Callable[[], np.ndarray],
-        contents: Mapping[int, Content],
-        sent: Sent = Sent(_NOTHING, _NOTHING),  # noqa: B008
-    ) -> None:
-        """`make_columns` gives the columns when they are needed first; `contents` is by operation number.
-
-        sent: what each rank of the run sent, also if the events were not kept.
-        """
+    def __init__(self, make_columns: Callable[[], np.ndarray], contents: Mapping[int, Content]) -> None:
+        """`make_columns` gives the columns when they are needed first; `contents` is by operation number."""
         self._make_columns = make_columns
         self._contents = contents
-        self.sent = sent
 
     @cached_property
     def columns(self) -> np.ndarray:
@@ -111,16 +92,7 @@ class Events(Sequence[Event]):
     def __len__(self) -> int:
         return len(self.columns)
 
-    @overload
-    def __getitem__(self, index: int) -> Event: ...
-
-    @overload
-    def __getitem__(self, index: slice) -> "Events": ...
-
-    def __getitem__(self, index: int | slice) -> "Event | Events":
-        if isinstance(index, slice):
-            columns = self.columns[index]
-            return Events(lambda: columns, self._contents)
+    def __getitem__(self, index: int) -> Event:
         return self._event(*self.columns[index].item())
 
     def __iter__(self) -> Iterator[Event]:

@@ -41,7 +41,7 @@ from distlab.simulate.errors import (
     not_awaited,
     unawaited,
 )
-from distlab.simulate.events import COLUMNS, Events, Log, Sent
+from distlab.simulate.events import COLUMNS, Events, Log
 from distlab.simulate.network import Network
 from distlab.simulate.rank import ANY, Agenda, VirtualRank
 
@@ -55,11 +55,14 @@ class Run:
     results: what the program returned, by rank.
     events: everything that happened (`distlab.simulate.Events`); empty if the run did not keep events.
     finished: the virtual time, in seconds, at which each rank's program ended; float64 (size,).
+    messages_by_rank, bytes_sent_by_rank: what each rank sent; int64 (size,).
     """
 
     results: list[Any]
     events: Events
     finished: np.ndarray
+    messages_by_rank: np.ndarray
+    bytes_sent_by_rank: np.ndarray
 
     @property
     def elapsed(self) -> float:
@@ -75,16 +78,6 @@ class Run:
     def messages(self) -> int:
         """The messages that all ranks sent together."""
         return int(self.messages_by_rank.sum())
-
-    @property
-    def bytes_sent_by_rank(self) -> np.ndarray:
-        """The bytes that each rank sent; int64 (size,)."""
-        return self.events.sent.bytes
-
-    @property
-    def messages_by_rank(self) -> np.ndarray:
-        """The messages that each rank sent; int64 (size,)."""
-        return self.events.sent.messages
 
     def __repr__(self) -> str:
         size = len(self.results)
@@ -144,7 +137,8 @@ class World:
         finally:
             for coroutine in coroutines:
                 coroutine.close()
-        return Run(results, _events(ranks, log), finished)
+        sent = np.array([(rank.messages, rank.bytes_sent) for rank in ranks], np.int64).T
+        return Run(results, _events(ranks, log), finished, *sent)
 
 
 def _started(program: Program, rank: VirtualRank, *arguments: object) -> Coroutine[Any, Any, object]:
@@ -217,11 +211,10 @@ def _unreceived(ranks: Sequence[VirtualRank]) -> dict[tuple[int, int], int]:
 
 
 def _events(ranks: Sequence[VirtualRank], log: Log | None) -> Events:
-    sent = Sent(*np.array([(rank.messages, rank.bytes_sent) for rank in ranks], np.int64).T)
     if log is None:
-        return Events(lambda: np.empty(0, COLUMNS), {}, sent)
+        return Events(lambda: np.empty(0, COLUMNS), {})
     unreceived = _unreceived(ranks)
-    return Events(lambda: log.columns(unreceived), log.contents, sent)
+    return Events(lambda: log.columns(unreceived), log.contents)
 
 
 def _own_copy(value: object) -> object:

@@ -58,8 +58,5 @@ def test_a_deadlock_is_drawn_up_to_where_it_stopped() -> None:
 
 
 def test_what_cannot_be_drawn_is_refused_with_what_can() -> None:
-    traced = draw.trace(ring_all_reduce, 16)
-    with pytest.raises(ValueError, match=r"31 steps of 16 ranks .* strip\(\[0, 1, 30\]\)"):
-        traced.strip()
     with pytest.raises(ValueError, match="300 ranks are too many to draw, at most 16"):
         draw.trace(ring_all_reduce, 300)

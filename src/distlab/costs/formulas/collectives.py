@@ -99,17 +99,11 @@ def all_reduce_recursive_doubling(ranks: ArrayLike, array_bytes: ArrayLike) -> C
     send at once, and their messages hold up its port.
     """
     p, n = checked(ranks, array_bytes)
-    core = np.exp2(floor_log2(p))
+    doublings = floor_log2(p)
+    core = np.exp2(doublings)
     folded = p - core
-    doublings, extra = floor_log2(p), folded > 0
-    steps = doublings + 2 * extra
-    return Cost(
-        steps,
-        steps * n,
-        (doublings + extra) * n,
-        (core * doublings + 2 * folded) * n,
-        (doublings + extra) * n,
-    )
+    steps, added = doublings + 2 * (folded > 0), (doublings + (folded > 0)) * n
+    return Cost(steps, steps * n, added, (core * doublings + 2 * folded) * n, added)
 
 
 def all_reduce_halving_doubling(ranks: ArrayLike, array_bytes: ArrayLike) -> Cost:
@@ -126,13 +120,9 @@ def all_reduce_halving_doubling(ranks: ArrayLike, array_bytes: ArrayLike) -> Cos
     folded = p - core
     extra = folded > 0
     half_way = (core - 1) / core * n
-    return Cost(
-        2 * floor_log2(p) + 2 * extra,
-        2 * half_way + 2 * extra * n,
-        half_way + extra * n,
-        core * 2 * half_way + 2 * folded * n,
-        2 * half_way + extra * n,
-    )
+    steps, on_path = 2 * floor_log2(p) + 2 * extra, 2 * half_way + 2 * extra * n
+    sent = core * 2 * half_way + 2 * folded * n
+    return Cost(steps, on_path, half_way + extra * n, sent, 2 * half_way + extra * n)
 
 
 ALL_REDUCE: dict[str, Callable[[ArrayLike, ArrayLike], Cost]] = {

@@ -44,53 +44,28 @@ class MeasuredPrediction:
     """What `predict_measured` gives; arrays have the shape of `ranks`, seconds are float64.
 
     base: the measurement with the most ranks, whose step, computing and overlap are those of the model.
-    fit: α, β and, from several numbers of ranks, the overhead of each all-reduce.
+    fit: α, β and, from several numbers of ranks (separates_overhead), the overhead of each all-reduce.
     correction: the measured all-reduce of the gradients, relative to the fit.
     hidden_share: h. deviation: the standard deviation of the corrected fit's relative errors, for arrays of at least a
     quarter of what an all-reduce of gradients moves: smaller ones behave differently on many networks.
-    own_cores: whether each rank has cores of its own.
+    compute_seconds: C(p). communication_seconds: A(p). step_seconds: T(p), from lower_seconds to upper_seconds.
+    efficiency: the throughput per rank relative to a rank that trains alone, from 0 to about 1.
     """
 
     measurements: tuple[ClusterMeasurement, ...]
     base: ClusterMeasurement
     fit: Fit
+    separates_overhead: bool
     correction: float
     hidden_share: float
     deviation: float
-    own_cores: bool
     ranks: NDArray[np.int64]
-
-    @property
-    def separates_overhead(self) -> bool:
-        """Whether latency and overhead are known separately, from several numbers of ranks."""
-        return len({each.ranks for each in self.measurements}) > 1
-
-    @property
-    def compute_seconds(self) -> Array:
-        """C(p)."""
-        return self._compute_seconds(self.ranks)
-
-    @property
-    def communication_seconds(self) -> Array:
-        """A(p)."""
-        return self.correction * gradient_seconds(self.fit, self.base, self.ranks)
-
-    @property
-    def step_seconds(self) -> Array:
-        """T(p)."""
-        return self._step_seconds(self.communication_seconds)
-
-    @property
-    def lower_seconds(self) -> Array:
-        """The lower end of the interval of T(p)."""
-        communication = np.minimum(self.communication_seconds, self._communication_with_overhead_only())
-        return np.maximum(self._step_seconds(communication, -DEVIATIONS), 0.0)
-
-    @property
-    def upper_seconds(self) -> Array:
-        """The upper end of the interval of T(p)."""
-        communication = np.maximum(self.communication_seconds, self._communication_with_overhead_only())
-        return self._step_seconds(communication, DEVIATIONS)
+    compute_seconds: Array
+    communication_seconds: Array
+    step_seconds: Array
+    lower_seconds: Array
+    upper_seconds: Array
+    efficiency: Array
 
     @property
     def images_per_second(self) -> Array:
@@ -98,70 +73,22 @@ class MeasuredPrediction:
         return self.ranks * self.base.batch / self.step_seconds
 
     @property
-    def efficiency(self) -> Array:
-        """The throughput per rank relative to a rank that trains alone, from 0 to about 1."""
-        return self._compute_seconds(np.ones(1, np.int64)) / self.step_seconds
-
-    @property
     def devices(self) -> Array:
         """GPUs, or else cores, that these ranks keep busy: as many per rank as measured; shared ones do not grow."""
         base = self.base
-        if base.gpus or self.own_cores:
-            return self.ranks * np.float64((base.gpus or base.cores) / base.ranks)
-        return np.full(self.ranks.shape, float(base.cores))
-
-    @property
-    def device(self) -> str:
-        """What `devices` counts: "GPU" or "core"."""
-        return "GPU" if self.base.gpus else "core"
-
-    def device_hours(self, images: float) -> Array:
-        """GPU or core hours to train on that many images."""
-        return self.devices * images / self.images_per_second / 3600
-
-    def _compute_seconds(self, ranks: NDArray[np.int64]) -> Array:
-        base = self.base
-        if self.own_cores or not base.shares_cores or base.gpus:
-            return np.full(ranks.shape, base.step_alone.median)
-        turns = np.maximum(ranks * base.threads, base.cores) / max(base.ranks * base.threads, base.cores)
-        return np.asarray(base.step_alone.median * turns)
-
-    def _communication_with_overhead_only(self) -> Array:
-        """A(p) if the start-up of an all-reduce, where it is not known, is all overhead and does not grow with p."""
-        base = self.base
-        if self.separates_overhead:
-            return self.communication_seconds
-        steps, measured_steps = (all_reduce(base.algorithm, count, 0.0).steps for count in (self.ranks, base.ranks))
-        scale = self.correction * base.fused_all_reduces * self.fit.latency
-        return self.communication_seconds + np.where(self.ranks > 1, (measured_steps - steps) * scale, 0.0)
-
-    def _step_seconds(self, communication: Array, errors: int = 0) -> Array:
-        """T(p), and so many standard errors: of the fit for communication, of the median for computing."""
-        compute, base = self.compute_seconds, self.base
-        of_median = base.step_alone.relative * _MEDIAN_ERROR / math.sqrt(base.repeats)
-        error = np.hypot(communication * self.deviation, compute * of_median)
-        hidden = self.hidden_share * np.minimum(compute, communication)
-        return np.asarray(compute + communication - hidden + errors * error)
-
-
-def gradient_seconds(fitted: Fit, measurement: ClusterMeasurement, ranks: Numbers | NDArray[np.int64]) -> Array:
-    """The all-reduce of the gradients by the fit; 0 for one rank."""
-    count = measurement.fused_all_reduces
-    cost = all_reduce(measurement.algorithm, ranks, sum(measurement.gradient_bytes) / count)
-    return np.where(ranks > 1, count * fitted.seconds(cost), 0.0)
+        if base.shares_cores and not base.gpus:
+            return np.full(self.ranks.shape, float(base.cores))
+        return self.ranks * np.float64((base.gpus or base.cores) / base.ranks)
 
 
 def predict_measured(
-    measured: ClusterMeasurement | Sequence[ClusterMeasurement], ranks: ArrayLike, *, own_cores: bool | None = None
+    measured: ClusterMeasurement | Sequence[ClusterMeasurement], ranks: ArrayLike
 ) -> MeasuredPrediction:
     """The step of each number of `ranks`, and its interval, from one measurement or several.
 
-    own_cores: whether each host has cores of its own; by default as measured: hosts that are namespaces or containers
-        of one computer go on sharing its cores. True predicts such a network with a computer for each host.
-
-    The interval is DEVIATIONS standard errors wide on each side: the relative errors of the fit for communication, and
-    the error of the median for computing. With one number of ranks it also covers start-up time that does not grow with
-    the ranks.
+    Hosts that are namespaces or containers of one computer go on sharing its cores. The interval is DEVIATIONS standard
+    errors wide on each side: the relative errors of the fit for communication, and the error of the median for
+    computing. With one number of ranks it also covers start-up time that does not grow with the ranks.
 
     Raises WrongMeasurement where several do not belong together, or where one host alone was measured and more ranks
     are asked for than it has cores or GPUs; ValueError for impossible ranks.
@@ -178,14 +105,56 @@ def predict_measured(
     swept = np.repeat([each.ranks for each in measurements], [len(each.sizes) for each in measurements])
     sizes = np.concatenate([each.sizes for each in measurements]).astype(np.float64)
     seconds = [spread.median for each in measurements for spread in each.all_reduces]
-    cost = all_reduce(base.algorithm, swept, sizes)
-    fitted = fit(sizes, seconds, cost, with_overhead=len(set(swept.tolist())) > 1)
-    alone, communication = base.step_alone.median, base.gradients_alone.median
-    # No more than all of the shorter one can be hidden.
-    hidden = min(1.0, (alone + communication - base.step.median) / min(alone, communication))
-    correction = communication / float(gradient_seconds(fitted, base, np.float64(base.ranks)))
+    separates_overhead = len(set(swept.tolist())) > 1
+    fitted = fit(sizes, seconds, all_reduce(base.algorithm, swept, sizes), with_overhead=separates_overhead)
+    alone, together = base.step_alone.median, base.gradients_alone.median
+    correction = together / float(_gradient_seconds(fitted, base, np.float64(base.ranks)))
     near = sizes >= min(sum(base.gradient_bytes) / base.fused_all_reduces, max(base.sizes)) / 4
-    errors = correction * fitted.predicted[near] / fitted.measured[near] - 1
-    deviation = math.sqrt(float(np.mean(errors**2)))
-    own_cores = not base.shares_cores if own_cores is None else own_cores
-    return MeasuredPrediction(measurements, base, fitted, correction, hidden, deviation, own_cores, p.astype(np.int64))
+    deviation = float(np.sqrt(np.mean((correction * fitted.predicted[near] / fitted.measured[near] - 1) ** 2)))
+    # No more than all of the shorter one can be hidden.
+    hidden_share = min(1.0, (alone + together - base.step.median) / min(alone, together))
+    compute, communication = _compute_seconds(base, p), correction * _gradient_seconds(fitted, base, p)
+    other = communication
+    if not separates_overhead:
+        # If the start-up of an all-reduce is all overhead, it does not grow with the ranks.
+        steps, measured_steps = (all_reduce(base.algorithm, count, 0.0).steps for count in (p, base.ranks))
+        start_up = correction * base.fused_all_reduces * fitted.latency
+        other = communication + np.where(p > 1, (measured_steps - steps) * start_up, 0.0)
+    of_median = base.step_alone.relative * _MEDIAN_ERROR / math.sqrt(base.repeats)
+
+    def step(communication: Array, errors: int = 0) -> Array:
+        """T(p), and so many standard errors."""
+        error = np.hypot(communication * deviation, compute * of_median)
+        hidden = hidden_share * np.minimum(compute, communication)
+        return np.asarray(compute + communication - hidden + errors * error)
+
+    return MeasuredPrediction(
+        measurements,
+        base,
+        fitted,
+        separates_overhead,
+        correction,
+        hidden_share,
+        deviation,
+        p.astype(np.int64),
+        compute,
+        communication,
+        step_seconds=step(communication),
+        lower_seconds=np.maximum(step(np.minimum(communication, other), -DEVIATIONS), 0.0),
+        upper_seconds=step(np.maximum(communication, other), DEVIATIONS),
+        efficiency=_compute_seconds(base, np.ones(1)) / step(communication),
+    )
+
+
+def _compute_seconds(base: ClusterMeasurement, ranks: Array) -> Array:
+    if base.gpus or not base.shares_cores:
+        return np.full(ranks.shape, base.step_alone.median)
+    turns = np.maximum(ranks * base.threads, base.cores) / max(base.ranks * base.threads, base.cores)
+    return np.asarray(base.step_alone.median * turns)
+
+
+def _gradient_seconds(fitted: Fit, base: ClusterMeasurement, ranks: Numbers) -> Array:
+    """The all-reduce of the gradients by the fit; 0 for one rank."""
+    count = base.fused_all_reduces
+    cost = all_reduce(base.algorithm, ranks, sum(base.gradient_bytes) / count)
+    return np.where(ranks > 1, count * fitted.seconds(cost), 0.0)

@@ -1,12 +1,13 @@
-"""A measurement, and a prediction from measurements, in words: as a table, and for programs."""
+"""A measurement, and a prediction from measurements, in words."""
 
 from collections.abc import Sequence
 
 from distlab.costs.measured.measurement import ClusterMeasurement, WrongMeasurement, require_same_set_up
 from distlab.costs.measured.prediction import DEVIATIONS, MeasuredPrediction
-from distlab.costs.prediction.report import aligned, plain_json
+from distlab.costs.prediction.report import aligned
 
 IMAGES = 1_000_000
+"""That the device hours are for."""
 
 
 def described(measurement: ClusterMeasurement) -> str:
@@ -26,8 +27,10 @@ def described(measurement: ClusterMeasurement) -> str:
     return "\n".join(lines)
 
 
-def as_table(prediction: MeasuredPrediction, images: int = IMAGES, compare: Sequence[ClusterMeasurement] = ()) -> str:
+def as_table(prediction: MeasuredPrediction, compare: Sequence[ClusterMeasurement] = ()) -> str:
     """One line per number of ranks, and per measurement of `compare`; one sentence on the last; what it is about."""
+    device = "GPU" if prediction.base.gpus else "core"
+    device_hours = prediction.devices * IMAGES / prediction.images_per_second / 3600
     columns = {
         "  ranks": [str(ranks) for ranks in prediction.ranks],
         "      step": list(map(_time, prediction.step_seconds)),
@@ -39,12 +42,12 @@ def as_table(prediction: MeasuredPrediction, images: int = IMAGES, compare: Sequ
         "  all-reduce": list(map(_time, prediction.communication_seconds)),
         "      images/s": [f"{speed:,.0f}" for speed in prediction.images_per_second],
         "  efficiency": [f"{100 * efficiency:.1f}%" for efficiency in prediction.efficiency],
-        f"  {prediction.device} hours": [f"{hours:.3g}" for hours in prediction.device_hours(images)],
+        f"  {device} hours": [f"{hours:.3g}" for hours in device_hours],
     }
     ranks, step, interval, _, _, _, efficiency, hours = (column[-1] for column in columns.values())
     conclusion = (
         f"On {ranks} rank{'s' if ranks != '1' else ''} a step takes {step} ({interval}) at an efficiency of "
-        f"{efficiency}; {images:,} images take {hours} {prediction.device} hours."
+        f"{efficiency}; {IMAGES:,} images take {hours} {device} hours."
     )
     lines = [aligned(columns)]
     if compare:
@@ -56,7 +59,7 @@ def as_table(prediction: MeasuredPrediction, images: int = IMAGES, compare: Sequ
             "    residual": (f"{100 * row['residual']:+.1f}%" for row in rows),
         }
         lines += ["", aligned(compared)]
-    about = [*_about(prediction), f"{prediction.device} hours: for {images:,} images"]
+    about = [*_about(prediction), f"{device} hours: for {IMAGES:,} images"]
     return "\n".join([*lines, "", conclusion, "", *about])
 
 
@@ -76,32 +79,6 @@ def residuals(prediction: MeasuredPrediction, compare: Sequence[ClusterMeasureme
             {"ranks": ranks, "measured_seconds": measured, "predicted_seconds": steps[ranks], "residual": residual}
         )
     return rows
-
-
-def as_json(prediction: MeasuredPrediction, images: int = IMAGES, compare: Sequence[ClusterMeasurement] = ()) -> str:
-    """The same for programs: the model's numbers, and one list per quantity (seconds, images/s, fractions)."""
-    base = prediction.base
-    names = (
-        *("own_cores", "ranks", "step_seconds", "lower_seconds", "upper_seconds", "compute_seconds"),
-        *("communication_seconds", "images_per_second", "efficiency", "device"),
-    )
-    return plain_json(
-        {
-            "model": base.model,
-            "batch": base.batch,
-            "sources": [each.source() for each in prediction.measurements],
-            "latency": prediction.fit.latency,
-            "seconds_per_byte": prediction.fit.seconds_per_byte,
-            "overhead": prediction.fit.overhead if prediction.separates_overhead else None,
-            **{name: getattr(prediction, name) for name in ("deviation", "correction", "hidden_share")},
-            "all_reduces": base.fused_all_reduces,
-            "algorithm": base.algorithm,
-            **{name: getattr(prediction, name) for name in names},
-            "images": images,
-            "device_hours": prediction.device_hours(images),
-            "residuals": residuals(prediction, compare),
-        }
-    )
 
 
 def _about(prediction: MeasuredPrediction) -> list[str]:
@@ -127,10 +104,7 @@ def _about(prediction: MeasuredPrediction) -> list[str]:
     if not prediction.separates_overhead:
         lines.append("          and what each all-reduce takes may grow with the ranks or not: measure a second number")
     if base.shares_cores:
-        lines.append(
-            f"the measured hosts share {base.cores} cores; "
-            + ("here each rank has its own" if prediction.own_cores else "so do those predicted")
-        )
+        lines.append(f"the measured hosts share {base.cores} cores; so do those predicted")
     return lines
 
 

@@ -1,9 +1,10 @@
-"""Step time and scaling efficiency of synchronous data-parallel training, for one or for 100,000 numbers of ranks.
+"""Step time and scaling efficiency of synchronous data-parallel training.
 
 In a step, gradients become ready during the backward pass, are joined, and are all-reduced one after another.
 """
 
-from collections.abc import Callable
+from bisect import bisect_right
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -12,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from distlab.costs.formulas.cost import Array, Numbers, checked
 from distlab.costs.formulas.hierarchical import ALGORITHMS, hosts_of
-from distlab.costs.prediction.assumptions import Assumptions
+from distlab.costs.prediction.assumptions import ASSUMED
 from distlab.costs.prediction.hardware import HARDWARE, Hardware
 from distlab.costs.prediction.networks import BYTES_PER_PARAMETER, MODELS, Layer, Measurement, Model
 from distlab.runtime.lookups import look_up, require_name
@@ -26,20 +27,19 @@ OVERLAPS = {
     "none": "all-reduce after the backward pass",
 }
 
-AllReduceSeconds = Callable[[NDArray[np.int64], Array], tuple[Array, Array]]
-"""From indices into the ranks and bytes, the seconds that an all-reduce waits and those in which bytes move."""
-
+AllReduce = Callable[[float], tuple[float, float]]
+"""From bytes, the seconds that an all-reduce waits and those in which bytes move."""
 
 PHASES = 4
 """How many moments of the communication thread's cycle, evenly spread, a step with fusion is averaged over."""
 
 
 class StepTimes(NamedTuple):
-    """Seconds of a whole step and of its all-reduces together, and how many of them; float64, one per prediction."""
+    """Seconds of a whole step and of its all-reduces together, and how many of them."""
 
-    seconds: Array
-    communication: Array
-    all_reduces: Array
+    seconds: float
+    communication: float
+    all_reduces: float
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,6 @@ class Prediction:
     hardware: Hardware
     algorithm: str
     overlap: str
-    assumptions: Assumptions
     baseline_ranks: int
     batch: int
     speed_source: str
@@ -89,7 +88,6 @@ def predict(
     baseline_ranks: int = 1,
     speed: Measurement | None = None,
     bytes_per_parameter: int = BYTES_PER_PARAMETER,
-    assumptions: Assumptions | None = None,
 ) -> Prediction:
     """Weak scaling: every rank keeps its batch, and the ranks all-reduce the gradient in every step.
 
@@ -114,35 +112,35 @@ def predict(
     """
     model = look_up(MODELS, model, "model") if isinstance(model, str) else model
     hardware = look_up(HARDWARE, hardware, "hardware") if isinstance(hardware, str) else hardware
-    assumptions = assumptions or Assumptions()
     algorithm = hardware.algorithm if algorithm is None else algorithm
     require_name(CHOICES, algorithm, "algorithm")
+    require_name(OVERLAPS, overlap, "overlap")
     p = np.asarray(checked(ranks)[0])
     every = np.append(p.ravel(), checked(baseline_ranks)[0])
-    seconds, batch, speed_source = _one_device(model, hardware, speed, batch, assumptions)
-    compute = np.asarray(seconds * (1 + assumptions.variation * straggler_delay(every)))
-    all_reduce = _all_reduce_on(hardware, every, algorithm, assumptions)
-    run = step(model.layers, compute, all_reduce, overlap, assumptions, bytes_per_parameter)
-    nothing = np.zeros_like(compute)
-    steps, *sent = np.where(every == 1, [compute, nothing, nothing], run)  # one rank alone has nobody to send to
-    compute_seconds, step_seconds, communication_seconds, all_reduces = (
-        values[:-1].reshape(p.shape) for values in (compute, steps, *sent)
-    )
+    alone, batch, speed_source = _one_device(model, hardware, speed, batch)
+    computing = np.asarray(alone * (1 + ASSUMED.variation * straggler_delay(every)))
+    steps = []
+    for count, seconds in zip(every.tolist(), computing.tolist(), strict=True):
+        if count == 1:  # nobody to send to
+            steps.append(StepTimes(seconds, 0.0, 0.0))
+        else:
+            all_reduce = _all_reduce_on(hardware, count, algorithm)
+            steps.append(step(model.layers, seconds, all_reduce, overlap, bytes_per_parameter))
+    of_steps = np.array(steps)[:-1].T.reshape(3, *p.shape)
     return Prediction(
         model,
         hardware,
         algorithm,
         overlap,
-        assumptions,
         baseline_ranks,
         batch,
         speed_source,
         p.astype(np.int64),
-        step_seconds,
-        compute_seconds,
-        communication_seconds,
-        all_reduces,
-        efficiency=steps[-1] / step_seconds,
+        step_seconds=of_steps[0],
+        compute_seconds=computing[:-1].reshape(p.shape),
+        communication_seconds=of_steps[1],
+        all_reduces=of_steps[2],
+        efficiency=steps[-1].seconds / of_steps[0],
     )
 
 
@@ -159,7 +157,7 @@ def straggler_delay(count: ArrayLike) -> Numbers:
 
 
 def _one_device(
-    model: Model, hardware: Hardware, speed: Measurement | None, batch: int | None, assumptions: Assumptions
+    model: Model, hardware: Hardware, speed: Measurement | None, batch: int | None
 ) -> tuple[float, int, str]:
     """Seconds of a step on one device, the batch, and where the speed is from."""
     kind = "given"
@@ -171,36 +169,34 @@ def _one_device(
         return batch / speed.images_per_second, batch, source
     batch = batch or model.batch
     source = f"estimated: {model.training_flops:.3g} FLOP per image at {hardware.flops:.3g} FLOP/s"
-    return assumptions.step_overhead + batch * model.training_flops / hardware.flops, batch, source
+    return ASSUMED.step_overhead + batch * model.training_flops / hardware.flops, batch, source
 
 
-def _all_reduce_on(hardware: Hardware, ranks: Array, algorithm: str, assumptions: Assumptions) -> AllReduceSeconds:
-    """The all-reduce among float64 `ranks` (n,), on connections as slow as the slowest of their hosts'."""
-    inside, between = hardware.links_under(assumptions)
-    slower = np.asarray(1 + assumptions.variation * straggler_delay(hosts_of(ranks, hardware.ranks_per_host)))
+def _all_reduce_on(hardware: Hardware, ranks: float, algorithm: str) -> AllReduce:
+    """The all-reduce among so many ranks, on connections as slow as the slowest of their hosts'."""
+    inside, between = hardware.reached_links()
+    slower = 1 + ASSUMED.variation * float(straggler_delay(hosts_of(ranks, hardware.ranks_per_host)))
+    choices = []  # of each algorithm the seconds that it waits, and those of a byte
+    for name in ALGORITHMS if algorithm == "fastest" else (algorithm,):
+        levels = ALGORITHMS[name](ranks, 1.0, hardware.ranks_per_host)
+        moving = levels.moving_seconds(inside, between, hardware.seconds_per_byte_reduced)
+        choices.append((slower * float(levels.waiting_seconds(inside, between)), slower * float(moving)))
 
-    def all_reduce(entries: NDArray[np.int64], array_bytes: Array) -> tuple[Array, Array]:
-        waiting = moving = np.full(entries.shape, np.inf)
-        for name in ALGORITHMS if algorithm == "fastest" else (algorithm,):
-            levels = ALGORITHMS[name](ranks[entries], array_bytes, hardware.ranks_per_host)
-            this_waiting = levels.waiting_seconds(inside, between)
-            this_moving = levels.moving_seconds(inside, between, hardware.seconds_per_byte_reduced)
-            is_faster = this_waiting + this_moving < waiting + moving
-            waiting, moving = np.where(is_faster, this_waiting, waiting), np.where(is_faster, this_moving, moving)
-        return waiting * slower[entries], moving * slower[entries]
+    def all_reduce(array_bytes: float) -> tuple[float, float]:
+        waiting, per_byte = min(choices, key=lambda choice: choice[0] + choice[1] * array_bytes)
+        return waiting, per_byte * array_bytes
 
     return all_reduce
 
 
 def step(
-    layers: tuple[Layer, ...],
-    compute_seconds: Array,
-    all_reduce: AllReduceSeconds,
+    layers: Sequence[Layer],
+    computing: float,
+    all_reduce: AllReduce,
     overlap: str,
-    assumptions: Assumptions,
     bytes_per_parameter: int = BYTES_PER_PARAMETER,
 ) -> StepTimes:
-    """The step of every entry of `compute_seconds` (float64, all above 0), each with its own all-reduce times.
+    """A step with so many seconds of computing, more than 0; `overlap` is one of OVERLAPS.
 
     Gradients become ready from the last layer to the first. One all-reduce runs at a time: it starts when the last has
     ended and the next gradient has been noticed, and takes every gradient that is ready, in order, as long as they fit
@@ -208,62 +204,41 @@ def step(
     ends with the last all-reduce.
 
     A gradient is noticed up to a cycle after it is ready. Which gradients go together depends on that, so with fusion
-    the step is the mean over PHASES delays; otherwise half a cycle is enough. Raises ValueError for an `overlap` that
-    is not in OVERLAPS.
+    the step is the mean over PHASES delays; otherwise half a cycle is enough.
     """
-    require_name(OVERLAPS, overlap, "overlap")
     # The share of the computing after which each gradient is ready.
     work = np.cumsum([layer.multiply_adds for layer in reversed(layers)], dtype=np.float64)
-    ready: Array = 1 - assumptions.backward_share + assumptions.backward_share * work / work[-1]
+    ready: Array = 1 - ASSUMED.backward_share + ASSUMED.backward_share * work / work[-1]
     ready[0 if overlap == "none" else -1 :] = 1.0
     sent = np.cumsum([0.0] + [bytes_per_parameter * layer.parameters for layer in reversed(layers)])
-    fusion_bytes = 0.0 if overlap == "layers" else assumptions.fusion_bytes
+    fusion_bytes = 0.0 if overlap == "layers" else ASSUMED.fusion_bytes
     phases = PHASES if overlap == "fusion" else 1
-    delays = assumptions.cycle_seconds * (np.arange(phases) + 0.5) / phases
-    count = len(compute_seconds)  # all phases run side by side: entry e of phase f is number f·count + e
-    run = _run(
-        ready,
-        sent,
-        np.tile(compute_seconds, phases),
-        lambda entries, array_bytes: all_reduce(entries % count, array_bytes),
-        fusion_bytes,
-        np.repeat(delays, count),
-        1 + assumptions.slowdown,
-    )
-    return StepTimes(*(values.reshape(phases, count).mean(axis=0) for values in run))
+    delays = [ASSUMED.cycle_seconds * (phase + 0.5) / phases for phase in range(phases)]
+    runs = [_run(ready.tolist(), sent.tolist(), computing, all_reduce, fusion_bytes, delay) for delay in delays]
+    return StepTimes(*(sum(values) / phases for values in zip(*runs, strict=True)))
 
 
 def _run(
-    ready: Array,
-    sent: Array,
-    compute_seconds: Array,
-    all_reduce: AllReduceSeconds,
-    fusion_bytes: float,
-    delays: Array,
-    slowdown: float,
+    ready: list[float], sent: list[float], computing: float, all_reduce: AllReduce, fusion_bytes: float, delay: float
 ) -> StepTimes:
-    """One step each: gradients are noticed `delays` seconds after they are ready; `slowdown` is computing's factor."""
-    # `free` is when the last all-reduce ended, `computed` the share of the computing that was done by then.
-    free, computed = np.zeros_like(compute_seconds), np.zeros_like(compute_seconds)
-    communication, all_reduces = np.zeros_like(compute_seconds), np.zeros_like(compute_seconds)
-    first = np.zeros(compute_seconds.shape, int)
-    active = np.arange(len(compute_seconds))
-    while len(active):
-        total, index = compute_seconds[active], first[active]
-        behind = (computed[active] - ready[index]) * total
+    """The step in which gradients are noticed `delay` seconds after they are ready."""
+    slowdown = 1 + ASSUMED.slowdown
+    free = computed = communication = 0.0  # when the last all-reduce ended, and which share was computed by then
+    first = all_reduces = 0
+    while first < len(ready):
+        behind = (computed - ready[first]) * computing
         # A gradient that is overdue became ready while bytes moved, when computing was slower.
-        ready_at = free[active] - np.where(behind > 0, behind * slowdown, behind)
-        start = np.maximum(free[active], ready_at + delays[active])
-        progress = np.minimum(computed[active] + (start - free[active]) / total, 1.0)
+        ready_at = free - (behind * slowdown if behind > 0 else behind)
+        start = max(free, ready_at + delay)
+        progress = min(computed + (start - free) / computing, 1.0)
         # The first gradient counts as ready whatever rounding says, so that every turn takes at least one.
-        available = np.searchsorted(ready, progress * (1 + 1e-12), side="right")
-        fitting = np.searchsorted(sent, sent[index] + fusion_bytes, side="right") - 1
-        last = np.maximum(index + 1, np.minimum(available, fitting))
-        waiting, moving = all_reduce(active, sent[last] - sent[index])
-        free[active] = start + waiting + moving
-        computed[active] = np.minimum(progress + (waiting + moving / slowdown) / total, 1.0)
-        communication[active] += waiting + moving
-        all_reduces[active] += 1
-        first[active] = last
-        active = active[last < len(ready)]
+        available = bisect_right(ready, progress * (1 + 1e-12))
+        fitting = bisect_right(sent, sent[first] + fusion_bytes) - 1
+        last = max(first + 1, min(available, fitting))
+        waiting, moving = all_reduce(sent[last] - sent[first])
+        free = start + waiting + moving
+        computed = min(progress + (waiting + moving / slowdown) / computing, 1.0)
+        communication += waiting + moving
+        all_reduces += 1
+        first = last
     return StepTimes(free, communication, all_reduces)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from distlab.costs.prediction.assumptions import Assumptions
+from distlab.costs.prediction.assumptions import ASSUMED
 from distlab.costs.prediction.networks import MODELS
 from distlab.simulate import Link
 
@@ -46,10 +46,10 @@ class Hardware:
         """γ: adding one array to another reads two bytes and writes one for each byte of it, at memory speed."""
         return 3 / self.memory_bandwidth
 
-    def links_under(self, assumptions: Assumptions) -> tuple[Link, Link]:
+    def reached_links(self) -> tuple[Link, Link]:
         """`inside` and `between` at the speed that an all-reduce reaches on them."""
-        inside, between = (link.seconds_per_byte / assumptions.bandwidth_share for link in (self.inside, self.between))
-        copying = 1 / assumptions.tcp_core_bandwidth if self.uses_tcp else 0.0
+        inside, between = (link.seconds_per_byte / ASSUMED.bandwidth_share for link in (self.inside, self.between))
+        copying = 1 / ASSUMED.tcp_core_bandwidth if self.uses_tcp else 0.0
         return Link(self.inside.latency, inside), Link(self.between.latency, between + copying)
 
 

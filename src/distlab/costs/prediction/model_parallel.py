@@ -7,7 +7,7 @@ data-parallel ranks, then the stages of the pipeline.
 from dataclasses import dataclass
 
 from distlab.costs.formulas.hierarchical import ring
-from distlab.costs.prediction.assumptions import Assumptions
+from distlab.costs.prediction.assumptions import ASSUMED
 from distlab.costs.prediction.hardware import HARDWARE, Hardware
 from distlab.costs.prediction.transformers import BYTES_PER_ACTIVATION, PASSES, TRANSFORMERS, Transformer
 from distlab.model_parallel.pipelines import activations_held, bubble_fraction
@@ -39,10 +39,15 @@ class Split:
     chunks: int = 1
 
 
+PARTS = ("matrix_seconds", "memory_seconds", "tensor_seconds", "pipeline_seconds", "bubble_seconds", "data_seconds")
+"""Of a step, in this order."""
+
+
 @dataclass(frozen=True)
 class SplitPrediction:
     """What `predict_split` gives; seconds are those of a step that follow one another, bytes those of one device.
 
+    data: replicas. micro_batches: that the batch of each is cut into.
     matrix_seconds: matrix products. memory_seconds: all other computing, at the speed of memory. tensor_seconds,
     pipeline_seconds, data_seconds: communication of the three kinds, none of it hidden. bubble_seconds: waiting for the
     pipeline to fill and to drain.
@@ -52,7 +57,8 @@ class SplitPrediction:
     hardware: Hardware
     split: Split
     ranks: int
-    sequences: int
+    data: int
+    micro_batches: int
     matrix_seconds: float
     memory_seconds: float
     tensor_seconds: float
@@ -63,14 +69,9 @@ class SplitPrediction:
     activation_bytes: float
 
     @property
-    def data(self) -> int:
-        """Data-parallel replicas."""
-        return self.ranks // (self.split.tensor * self.split.pipeline)
-
-    @property
-    def micro_batches(self) -> int:
-        """Micro-batches that each replica's batch is cut into."""
-        return self.sequences // (self.data * self.split.micro_batch)
+    def sequences(self) -> int:
+        """Of all ranks in a step."""
+        return self.data * self.split.micro_batch * self.micro_batches
 
     @property
     def step_seconds(self) -> float:
@@ -83,11 +84,6 @@ class SplitPrediction:
         return self.transformer.training_flops(self.sequences) / (self.ranks * self.step_seconds)
 
     @property
-    def tokens_per_second(self) -> float:
-        """Of all ranks together."""
-        return self.sequences * self.transformer.sequence / self.step_seconds
-
-    @property
     def bubble_fraction(self) -> float:
         """The bubble's share of the pipeline's time, by formula."""
         return float(bubble_fraction(self.split.pipeline, self.micro_batches, self.split.chunks))
@@ -96,16 +92,6 @@ class SplitPrediction:
     def fits(self) -> bool:
         """Whether states and activations fit into a device's memory."""
         return self.state_bytes + self.activation_bytes <= self.hardware.memory_bytes
-
-
-PARTS = (
-    "matrix_seconds",
-    "memory_seconds",
-    "tensor_seconds",
-    "pipeline_seconds",
-    "bubble_seconds",
-    "data_seconds",
-)
 
 
 def predict_split(
@@ -127,19 +113,19 @@ def predict_split(
     """
     model = look_up(TRANSFORMERS, transformer, "transformer") if isinstance(transformer, str) else transformer
     machine = look_up(HARDWARE, hardware, "hardware") if isinstance(hardware, str) else hardware
-    split, assumptions = split or Split(), Assumptions()
+    split = split or Split()
     if not machine.matrix_flops:
         raise ValueError(f"{machine.name} has no matrix units for half precision")
-    data, micro_batches = _divided(model, ranks, split, sequences)
-    sequences = data * split.micro_batch * micro_batches
-    (inside, between), per_host = machine.links_under(assumptions), machine.ranks_per_host
+    data, micro_batches = _divided(model, int(ranks), split, sequences)
+    inside, between = machine.reached_links()
     boundary_bytes = model.boundary_bytes(split.micro_batch)
     activations = model.layer_activation_bytes(split.micro_batch, split.tensor)
     parameters = model.parameters / (split.tensor * split.pipeline)
     layer_passes = micro_batches * model.layers / split.pipeline
-    matrix = model.training_flops(sequences) / (ranks * machine.matrix_flops * assumptions.matrix_share)
+    flops = model.training_flops(data * split.micro_batch * micro_batches)
+    matrix = flops / (ranks * machine.matrix_flops * ASSUMED.matrix_share)
     memory = layer_passes * MEMORY_PASSES * activations / machine.memory_bandwidth
-    one_all_reduce = ring(split.tensor, boundary_bytes, per_host)
+    one_all_reduce = ring(split.tensor, boundary_bytes, machine.ranks_per_host)
     tensor = layer_passes * ALL_REDUCES_PER_LAYER * float(one_all_reduce.seconds(inside, between))
     # The first stage keeps its layers' inputs for every micro-batch under way, not divided among the tensor ranks, and
     # the activations of the layer that is being recomputed (Korthikanti et al., arXiv:2205.05198, section 5).
@@ -151,13 +137,14 @@ def predict_split(
         machine,
         split,
         int(ranks),
-        int(sequences),
+        data,
+        micro_batches,
         matrix_seconds=matrix,
         memory_seconds=memory,
         tensor_seconds=tensor,
-        pipeline_seconds=_pipeline_seconds(boundary_bytes, split, micro_batches, per_host, inside, between),
+        pipeline_seconds=_pipeline_seconds(boundary_bytes, split, micro_batches, machine),
         bubble_seconds=(split.pipeline - 1) / (split.chunks * micro_batches) * (matrix + memory + tensor),
-        data_seconds=_data_seconds(parameters, split, data, micro_batches, per_host, inside, between),
+        data_seconds=_data_seconds(parameters, split, data, micro_batches, machine),
         state_bytes=float(model_state_bytes(parameters, data, split.zero)),
         activation_bytes=float(kept + activations),
     )
@@ -166,35 +153,27 @@ def predict_split(
 def _divided(model: Transformer, ranks: int, split: Split, sequences: int | None) -> tuple[int, int]:
     """How many replicas the ranks make, and how many micro-batches each has.
 
-    Raises ValueError unless ranks, layers, heads and sequences can be divided in this way.
+    Raises ValueError where something is left over.
     """
-    replica, pieces = split.tensor * split.pipeline, split.pipeline * split.chunks
-    if ranks < 1 or ranks % replica:
-        raise ValueError(
-            f"{ranks} ranks are no multiple of tensor × pipeline = {split.tensor} × {split.pipeline} = {replica}"
-        )
-    if model.layers % pieces:
-        raise ValueError(f"{model.layers} layers of {model.name} cannot be cut into {pieces} equal pieces")
-    if model.heads % split.tensor:
-        raise ValueError(f"{model.heads} attention heads of {model.name} cannot be shared by {split.tensor} ranks")
-    data = ranks // replica
+
+    def divided(number: int, by: int, what: str) -> int:
+        if number < 1 or number % by:
+            raise ValueError(f"{number} {what} = {by}")
+        return number // by
+
+    data = divided(ranks, split.tensor * split.pipeline, "ranks are no multiple of tensor × pipeline")
+    divided(model.layers, split.pipeline * split.chunks, f"layers of {model.name} are no multiple of stages × chunks")
+    divided(model.heads, split.tensor, f"attention heads of {model.name} are no multiple of tensor")
     if sequences is None:
         return data, MICRO_BATCHES_PER_STAGE * split.pipeline
-    if sequences < 1 or sequences % (data * split.micro_batch):
-        raise ValueError(
-            f"{sequences} sequences are no multiple of {data} replicas × {split.micro_batch} in a micro-batch"
-        )
-    micro_batches = sequences // (data * split.micro_batch)
-    if split.chunks > 1 and micro_batches % split.pipeline:
-        raise ValueError(
-            f"interleaving {split.chunks} chunks needs a multiple of {split.pipeline} micro-batches in each replica"
-        )
+    a_time = data * split.micro_batch
+    micro_batches = divided(sequences, a_time, "sequences are no multiple of replicas × micro-batch")
+    if split.chunks > 1:
+        divided(micro_batches, split.pipeline, "micro-batches of interleaved chunks are no multiple of stages")
     return data, micro_batches
 
 
-def _pipeline_seconds(
-    boundary_bytes: int, split: Split, micro_batches: int, ranks_per_host: int, inside: Link, between: Link
-) -> float:
+def _pipeline_seconds(boundary_bytes: int, split: Split, micro_batches: int, machine: Hardware) -> float:
     """Every chunk sends each micro-batch on, forward and backward.
 
     Each tensor rank sends its part, and the receiving ones gather the whole inside their host (the scatter/gather
@@ -202,18 +181,17 @@ def _pipeline_seconds(
     """
     if split.pipeline == 1:
         return 0.0
+    (inside, between), per_host = machine.reached_links(), machine.ranks_per_host
     part = boundary_bytes / split.tensor
-    if split.tensor * split.pipeline <= ranks_per_host:
+    if split.tensor * split.pipeline <= per_host:
         sending = inside.latency + part * inside.seconds_per_byte
     else:
-        sending = between.latency + ranks_per_host * part * between.seconds_per_byte
+        sending = between.latency + per_host * part * between.seconds_per_byte
     gathering = (split.tensor - 1) * (inside.latency + part * inside.seconds_per_byte)
     return 2 * split.chunks * micro_batches * (sending + gathering)
 
 
-def _data_seconds(
-    parameters: float, split: Split, data: int, micro_batches: int, ranks_per_host: int, inside: Link, between: Link
-) -> float:
+def _data_seconds(parameters: float, split: Split, data: int, micro_batches: int, machine: Hardware) -> float:
     """Gradients reduced and parameters gathered among the replicas, by rings that share their hosts' connections.
 
     A reduce-scatter and an all-gather in each step; with ZeRO 2 one reduce-scatter for each micro-batch, since sums are
@@ -222,8 +200,9 @@ def _data_seconds(
     if data == 1:
         return 0.0
     gradient_bytes = BYTES_PER_ACTIVATION * parameters
-    rings = min(split.tensor, ranks_per_host)
+    (inside, between), per_host = machine.reached_links(), machine.ranks_per_host
+    rings = min(split.tensor, per_host)
     shared = Link(between.latency, rings * between.seconds_per_byte)
-    both = float(ring(data, gradient_bytes, max(1, ranks_per_host // rings)).seconds(inside, shared))
+    both = float(ring(data, gradient_bytes, max(1, per_host // rings)).seconds(inside, shared))
     halves = {0: 2, 1: 2, 2: micro_batches + 1, 3: 3 * micro_batches}[split.zero]
     return both * halves / 2

@@ -45,7 +45,5 @@ def _described(take: Callable[..., Described], file: Path) -> Described:
         return take(**tomllib.loads(file.read_text(encoding="utf-8-sig")))
     except KeyError as error:
         raise ValueError(f"{file}: there is no {error}") from error
-    except TypeError as error:  # an entry is missing or unknown: Python says it behind the name of a function
-        raise ValueError(f"{file}: {str(error).rpartition('() ')[2]}") from error
-    except (OSError, ValueError) as error:
-        raise ValueError(f"{file}: {getattr(error, 'strerror', None) or error}") from error
+    except (OSError, TypeError, ValueError) as error:  # Python says what is missing or unknown
+        raise ValueError(f"{file}: {error}") from error

@@ -1,9 +1,6 @@
-"""A prediction in words: as a table, and for programs; and the numbers of ranks that a person writes."""
+"""A prediction as a table, and the numbers of ranks that a person writes."""
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -69,16 +66,6 @@ def as_table(prediction: Prediction) -> str:
     return "\n".join([aligned(columns), "", conclusion, "", *about])
 
 
-def as_json(prediction: Prediction) -> str:
-    """The same for programs: names, the assumptions, and one list per quantity (seconds, images/s, fractions)."""
-    names = (
-        *("model", "hardware", "algorithm", "overlap", "batch", "baseline_ranks", "speed_source", "assumptions"),
-        *("ranks", "step_seconds", "compute_seconds", "communication_seconds", "exposed_seconds"),
-        *("images_per_second", "all_reduces", "efficiency"),
-    )
-    return plain_json({name: getattr(prediction, name) for name in names})
-
-
 def splits_as_table(predictions: Sequence[SplitPrediction]) -> str:
     """As `as_table`; `predictions` are of one model, cluster and split."""
     first = predictions[0]
@@ -118,33 +105,10 @@ def splits_as_table(predictions: Sequence[SplitPrediction]) -> str:
     return "\n".join([tables.text(header, rows, range(len(header) - 1), gap=""), "", conclusion, "", *about])
 
 
-def splits_as_json(predictions: Sequence[SplitPrediction]) -> str:
-    """The same for programs: names, the split, and one object per number of ranks."""
-    first = predictions[0]
-    quantities = (
-        *("ranks", "data", "sequences", "micro_batches", "step_seconds", *PARTS, "bubble_fraction"),
-        *("flops_per_device", "tokens_per_second", "state_bytes", "activation_bytes", "fits"),
-    )
-    common = {"model": first.transformer, "hardware": first.hardware, "parameters": first.transformer.parameters}
-    rows = [{name: getattr(prediction, name) for name in quantities} for prediction in predictions]
-    return plain_json({**common, "split": first.split, "predictions": rows})
-
-
 def aligned(columns: Mapping[str, Iterable[str]]) -> str:
     """Columns by their headers, which have the blanks between them; all aligned to the right."""
     rows = list(zip(*columns.values(), strict=True))
     return tables.text(tuple(columns), rows, range(len(columns)), gap="")
-
-
-def plain_json(content: dict[str, object]) -> str:
-    """JSON in which an array is a list, a machine or a model is its name, and another object its fields."""
-
-    def plain(value: Any) -> object:
-        if isinstance(value, np.ndarray):
-            return value.tolist()
-        return value.name if hasattr(value, "name") else asdict(value)
-
-    return json.dumps(content, indent=2, ensure_ascii=False, default=plain)
 
 
 def _milliseconds(seconds: NDArray[np.float64]) -> list[str]:

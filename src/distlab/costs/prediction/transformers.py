@@ -9,6 +9,7 @@ import tomllib
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 BYTES_PER_ACTIVATION = 2
 
@@ -30,16 +31,11 @@ class Transformer:
     hidden: int
     heads: int
     source: str
+    matrix_parameters: int
     vocabulary: int = 51_200
     sequence: int = 2_048
-    matrix_parameters: int = 0
     other_parameters: int = 0
     learned_positions: bool = True
-
-    def __post_init__(self) -> None:
-        if not self.matrix_parameters:
-            object.__setattr__(self, "matrix_parameters", 12 * self.hidden**2)
-            object.__setattr__(self, "other_parameters", 13 * self.hidden)
 
     @cached_property
     def parameters(self) -> int:
@@ -66,8 +62,12 @@ class Transformer:
         return BYTES_PER_ACTIVATION * self.sequence * micro_batch * self.hidden
 
 
-TRANSFORMERS: dict[str, Transformer] = {
-    name: Transformer(name, **entries)
-    for name, entries in tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8")).items()
-}
+def _transformer(name: str, hidden: int, **entries: Any) -> Transformer:
+    if "matrix_parameters" not in entries:
+        entries |= {"matrix_parameters": 12 * hidden**2, "other_parameters": 13 * hidden}
+    return Transformer(name, hidden=hidden, **entries)
+
+
+_CONTENT = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+TRANSFORMERS = {name: _transformer(name, **entries) for name, entries in _CONTENT.items()}
 """Every transformer by its name; with activations recomputed, mixed precision and Adam."""

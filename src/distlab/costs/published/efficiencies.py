@@ -1,14 +1,20 @@
-"""Scaling results that were published, the model's prediction for each, and how far to trust it."""
+"""Scaling results that were published, the model's prediction for each, and how far to trust it.
+
+The results, their sources and the rules by which they were chosen are in `efficiencies.toml`.
+"""
 
 import textwrap
-from collections.abc import Sequence
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from distlab.costs.prediction.assumptions import DESCRIPTIONS, Assumptions
+from distlab.costs.prediction.assumptions import ASSUMED, MEANINGS
 from distlab.costs.prediction.data_parallel import predict
-from distlab.costs.published.results import RESULTS, PublishedResult
+from distlab.costs.prediction.networks import BYTES_PER_PARAMETER, Measurement
 from distlab.runtime import tables
 
 WITHIN = 5.0
@@ -16,8 +22,62 @@ WITHIN = 5.0
 
 
 @dataclass(frozen=True)
-class Comparison:
-    """A published result with its prediction; efficiencies are fractions."""
+class PublishedResult:
+    """A published scaling efficiency, relative to `baseline_ranks` GPUs.
+
+    speed: of one GPU in this very experiment, where it is not the one that `MODELS` has for the machine.
+    blind_test: 0 where the row was in view when the assumptions were chosen; 1 or 2 where the model computed it for the
+        first time after all of them had been fixed, in the first blind test or in the second.
+    program: what was run, where one machine has rows of several.
+    reason: why the row may come out wrong, from what its authors say and the model leaves out.
+    """
+
+    model: str
+    hardware: str
+    ranks: int
+    efficiency: float
+    source: str
+    baseline_ranks: int = 1
+    speed: Measurement | None = None
+    overlap: str = "fusion"
+    bytes_per_parameter: int = BYTES_PER_PARAMETER
+    blind_test: int = 0
+    program: str = ""
+    reason: str = ""
+
+
+def _rows(
+    source: str,
+    efficiency: Mapping[str, float] | None = None,
+    images_per_second: Mapping[str, float] | None = None,
+    batch: int | None = None,
+    one_gpu: float = 0.0,
+    one_gpu_source: str = "",
+    second_hand: bool = False,
+    reason: str = "",
+    **entries: Any,
+) -> Iterator[PublishedResult]:
+    """A row for each number of GPUs above the baseline, from an entry of `efficiencies.toml`."""
+    entries |= {"source": _CONTENT["sources"][source], "reason": _CONTENT["reasons"][reason] if reason else ""}
+    efficiencies = {int(gpus): of_one for gpus, of_one in (efficiency or {}).items()}
+    if images_per_second:
+        speeds = {int(gpus): speed for gpus, speed in images_per_second.items()}
+        entries["baseline_ranks"] = baseline = min(speeds)
+        one_gpu = speeds.pop(baseline) / baseline
+        efficiencies = {gpus: speed / gpus / one_gpu for gpus, speed in speeds.items()}
+    if batch:
+        entries["speed"] = Measurement(one_gpu, batch, one_gpu_source or entries["source"], second_hand)
+    for gpus, of_one in efficiencies.items():
+        yield PublishedResult(ranks=gpus, efficiency=of_one, **entries)
+
+
+_CONTENT = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+RESULTS = tuple(row for entry in _CONTENT["results"] for row in _rows(**entry))
+"""Every result; the first four are the ones most often quoted."""
+
+
+class Comparison(NamedTuple):
+    """A published result with the predicted efficiency; both are fractions."""
 
     published: PublishedResult
     predicted: float
@@ -85,8 +145,7 @@ def table(comparisons: Sequence[Comparison]) -> str:
 
 def describe_assumptions() -> str:
     """One line for each assumption: its value and what it means."""
-    assumptions = Assumptions()
-    return "\n".join(f"{name} = {getattr(assumptions, name):.3g}: {text}" for name, text in DESCRIPTIONS.items())
+    return "\n".join(f"{name} = {getattr(ASSUMED, name):.3g}: {text}" for name, text in MEANINGS.items())
 
 
 def summary(comparisons: Sequence[Comparison]) -> str:

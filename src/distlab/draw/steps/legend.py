@@ -12,7 +12,6 @@ _LINE = 0.19
 _SAMPLE = 0.2
 _DOWN = [(-0.045, 0.045), (0.045, 0.045), (0, -0.045)]
 _RIGHT = [(-0.045, 0.045), (-0.045, -0.045), (0.045, 0)]
-_MOST_LINES_OF_ERROR = 10
 
 
 class Legend:
@@ -36,10 +35,8 @@ class Legend:
         self._text: list[tuple[str, bool]] = []
         if trace.error is not None:
             lines = [part for line in str(trace.error).splitlines() for part in textwrap.wrap(line, characters)]
-            hidden = len(lines) - _MOST_LINES_OF_ERROR
             self._text.append(("The run stopped here:", True))
-            self._text += [(line, False) for line in lines[:_MOST_LINES_OF_ERROR]]
-            self._text += [(f"… and {hidden} more lines", False)] if hidden > 0 else []
+            self._text += [(line, False) for line in lines]
         self._text += [(line, True) for line in textwrap.wrap(trace.first_fault() or "", characters)]
         self.height = _LINE * (len(self._lines) + len(self._text)) + 0.12
 

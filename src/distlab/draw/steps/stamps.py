@@ -4,7 +4,6 @@ from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -12,7 +11,6 @@ from matplotlib.collections import PathCollection
 from matplotlib.font_manager import FontProperties
 from matplotlib.path import Path
 from matplotlib.textpath import TextPath
-from matplotlib.transforms import Bbox, Transform
 
 from distlab.draw.style import INK
 
@@ -118,19 +116,7 @@ def _text_path(text: str, points: float, bold: bool) -> tuple[Path, tuple[float,
     return path, (box.x0 / 72, box.x1 / 72)
 
 
-class _Outline(Path):
-    """A path whose extents are those of its control points, which may be a little too large.
-
-    A collection only asks whether the shape is smaller than the picture. The exact answer needs the extremes of each
-    curve of each letter, and takes longer than drawing them.
-    """
-
-    def get_extents(self, transform: Transform | None = None, **options: Any) -> Bbox:
-        vertices = self.vertices if transform is None else transform.transform(self.vertices)
-        return Bbox([np.min(vertices, axis=0), np.max(vertices, axis=0)])
-
-
 @lru_cache(maxsize=1024)
 def _path(shape: Shape) -> Path:
     codes, *places = zip(*shape.outline, strict=True)
-    return _Outline(np.transpose(places), codes)
+    return Path(np.transpose(places), codes)

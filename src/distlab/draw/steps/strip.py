@@ -13,10 +13,6 @@ from distlab.draw.steps.history import History, StepMessage
 from distlab.draw.steps.legend import Legend
 from distlab.draw.steps.stamps import Stamp, stamp_on, words
 from distlab.draw.style import INK, QUIET
-from distlab.runtime.errors import WrongArgument
-
-# All steps of a ring of 10 ranks; a strip of them is a metre and a half high.
-MOST_BOXES = 20_000
 
 _NAMES = 0.6  # the room for the ranks' names, in inches
 _GAP = 0.28  # between two columns, for the arrows
@@ -37,18 +33,8 @@ def draw_strip(trace: History, steps: Iterable[int] | None = None) -> Figure:
     stopped.
 
     steps: the columns to draw; 0 is the start. Default: all of them, in as many lines as needed.
-
-    Raises ValueError for steps that the run does not have, and for more steps of so many ranks than anybody can
-    look at.
     """
     steps = list(range(trace.last + 1) if steps is None else steps)
-    if not steps or not set(steps) <= set(range(trace.last + 1)):
-        raise ValueError(f"steps are {steps}, but the run has the start, 0, and the steps to {trace.last}")
-    if len(steps) * trace.size**3 > MOST_BOXES:
-        raise WrongArgument(
-            f"{len(steps)} steps of {trace.size} ranks would make a picture of many metres; choose steps, such as "
-            f"strip([0, 1, {trace.last}])."
-        )
     boxes = Boxes(trace)
     waiting = trace.waiting()
     pitch = boxes.width + _GAP

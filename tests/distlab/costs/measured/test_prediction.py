@@ -60,13 +60,9 @@ def test_the_interval_contains_what_it_should_of_noisy_sweeps() -> None:
 
 @pytest.mark.parametrize(("cores", "expected"), [(2, [1, 1.5, 4]), (8, [1, 1, 1])])
 def test_hosts_that_share_cores_take_turns(cores: int, expected: list[float]) -> None:
-    shared = measurement(machines=1, cores=cores)
-    prediction = predict_measured(shared, [2, 3, 8])
+    prediction = predict_measured(measurement(machines=1, cores=cores), [2, 3, 8])
     assert prediction.compute_seconds == pytest.approx(COMPUTE * np.array(expected))
     assert prediction.devices == pytest.approx([cores] * 3)
-    alone = predict_measured(shared, [2, 3, 8], own_cores=True)
-    assert alone.compute_seconds == pytest.approx([COMPUTE] * 3)
-    assert alone.devices == pytest.approx(cores / 2 * np.array([2, 3, 8]))
 
 
 @pytest.mark.parametrize(("fusion_bytes", "all_reduces"), [(2_000_000, 1), (1_999_999, 2)])

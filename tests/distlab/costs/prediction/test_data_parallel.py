@@ -6,7 +6,9 @@ from itertools import product
 import numpy as np
 import pytest
 
-from distlab.costs import HARDWARE, MODELS, OVERLAPS, Assumptions, predict
+from distlab.costs import HARDWARE, MODELS, OVERLAPS, predict
+from distlab.costs.prediction import data_parallel
+from distlab.costs.prediction.assumptions import ASSUMED
 from distlab.costs.prediction.data_parallel import step, straggler_delay
 from distlab.costs.prediction.networks import Layer, Measurement
 from distlab.simulate import Link
@@ -20,7 +22,7 @@ def test_every_model_on_every_hardware() -> None:
         assert fused.communication_seconds[0] == fused.all_reduces[0] == 0
         assert np.all(fused.exposed_seconds[1:] > 0)
         # With nothing hidden a step is computing, then waiting for the first cycle, then all-reduces.
-        expected = after.compute_seconds + after.communication_seconds + Assumptions().cycle_seconds / 2
+        expected = after.compute_seconds + after.communication_seconds + ASSUMED.cycle_seconds / 2
         assert np.all(after.step_seconds[1:] >= expected[1:] * (1 - 1e-12))
         assert np.all(layers.all_reduces[1:] == len(MODELS[model].layers))
 
@@ -33,22 +35,20 @@ def test_without_overlap_more_ranks_never_make_a_step_faster(algorithm: str) -> 
     assert np.all(fastest.step_seconds <= prediction.step_seconds * (1 + 1e-12))
 
 
-def test_the_steps_of_one_overlapped_step_by_hand() -> None:
+def test_the_steps_of_one_overlapped_step_by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
     """Two layers with 1 and 3 parts of the work; an all-reduce takes 1 s, waiting only."""
     layers = (Layer("first", 100, 3), Layer("last", 100, 1))
-    assumptions = Assumptions(backward_share=0.5, cycle_seconds=0.0, slowdown=0.0)
+    simple = replace(ASSUMED, backward_share=0.5, cycle_seconds=0.0, slowdown=0.0)
+    monkeypatch.setattr(data_parallel, "ASSUMED", simple)
 
-    def all_reduce(entries: np.ndarray, array_bytes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        return np.ones(len(entries)), np.zeros(len(entries))
+    def all_reduce(array_bytes: float) -> tuple[float, float]:
+        return 1.0, 0.0
 
     # 8 s of computing: forward 4 s, the last layer's gradient after 5 s, the first layer's after 8 s.
-    fused = step(layers, np.array([8.0]), all_reduce, "fusion", assumptions)
-    assert (fused.seconds[0], fused.all_reduces[0]) == (9.0, 2)
+    assert step(layers, 8.0, all_reduce, "fusion") == (9.0, 2.0, 2)
     # 0.8 s of computing: the first gradient after 0.5 s; the other waits from 0.8 s until 1.5 s.
-    late = step(layers, np.array([0.8]), all_reduce, "fusion", assumptions)
-    assert (late.seconds[0], late.all_reduces[0]) == (pytest.approx(2.5), 2)
-    after = step(layers, np.array([8.0]), all_reduce, "none", assumptions)
-    assert (after.seconds[0], after.all_reduces[0]) == (9.0, 1)
+    assert step(layers, 0.8, all_reduce, "fusion") == (pytest.approx(2.5), 2.0, 2)
+    assert step(layers, 8.0, all_reduce, "none") == (9.0, 1.0, 1)
 
 
 def test_straggler_delay_grows_like_the_largest_of_normal_numbers() -> None:
@@ -72,9 +72,9 @@ def test_speeds_are_published_or_estimated_or_given_and_say_so() -> None:
 def test_over_tcp_a_byte_takes_its_time_on_the_wire_and_in_a_processor() -> None:
     """Of 100 Gbit/s little more than a quarter is left; Horovod reached about 32 there (arXiv:2006.10103)."""
     fast = replace(HARDWARE["horovod-tcp40"], between=Link(0, 8e-9 / 100))
-    inside, between = fast.links_under(Assumptions())
+    inside, between = fast.reached_links()
     assert 8e-9 / between.seconds_per_byte == pytest.approx(1 / (1 / 82 + 1 / 42))
     assert 8e-9 / between.seconds_per_byte == pytest.approx(32, rel=0.15)
     assert 1e-9 / inside.seconds_per_byte == pytest.approx(0.82 * 15.75)
-    _, rdma = replace(fast, uses_tcp=False).links_under(Assumptions())
+    _, rdma = replace(fast, uses_tcp=False).reached_links()
     assert 8e-9 / rdma.seconds_per_byte == pytest.approx(82)

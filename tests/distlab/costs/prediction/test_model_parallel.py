@@ -57,9 +57,9 @@ def test_memory_is_that_of_a_share_of_the_model() -> None:
 @pytest.mark.parametrize(
     ("arguments", "sequences", "message"),
     [
-        (("gpt-175b", "selene", 9, Split(2, 2)), None, "9 ranks are no multiple of tensor × pipeline = 2 × 2 = 4"),
-        (("gpt-175b", "selene", 7, Split(1, 7)), None, "96 layers of gpt-175b cannot be cut into 7"),
-        (("gpt-175b", "selene", 16, Split(8)), 3, "3 sequences are no multiple of 2 replicas × 1"),
+        (("gpt-175b", "selene", 9, Split(2, 2)), None, "9 ranks are no multiple of tensor × pipeline = 4"),
+        (("gpt-175b", "selene", 7, Split(1, 7)), None, "96 layers of gpt-175b are no multiple of stages × chunks = 7"),
+        (("gpt-175b", "selene", 16, Split(8)), 3, "3 sequences are no multiple of replicas × micro-batch = 2"),
     ],
 )
 def test_what_does_not_divide_is_refused(arguments: tuple, sequences: int | None, message: str) -> None:

@@ -3,9 +3,9 @@
 import pytest
 
 from course_tools.__main__ import main
+from distlab.costs import HARDWARE, MODELS
 from distlab.costs.published import efficiencies
-from distlab.costs.published.efficiencies import Comparison, compare, median_error
-from distlab.costs.published.results import RESULTS
+from distlab.costs.published.efficiencies import RESULTS, Comparison, compare, median_error
 from distlab.costs.published.split_figures import FIGURES, figures_table
 
 # Published below ResNet-101 on the same servers, which no network explains.
@@ -17,6 +17,14 @@ pytestmark = pytest.mark.slow
 @pytest.fixture(scope="module")
 def comparisons() -> list[Comparison]:
     return compare()
+
+
+def test_every_row_is_about_a_known_model_and_machine_and_names_its_source() -> None:
+    for result in RESULTS:
+        assert result.model in MODELS and result.hardware in HARDWARE and result.source
+        assert 0 < result.efficiency < 1.005  # PaddlePaddle's README has 8.01 times the speed on 8 GPUs
+        assert 1 <= result.baseline_ranks < result.ranks
+        assert result.speed or result.hardware in MODELS[result.model].measured
 
 
 def test_scaling_in_view_is_predicted_within_five_points() -> None:
