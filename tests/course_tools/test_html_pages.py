@@ -7,7 +7,6 @@ import nbformat
 import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
-from course_tools import __main__ as cli
 from course_tools import html_pages, notebooks
 
 TEXT = """# Rings
@@ -63,15 +62,3 @@ def test_a_page_shows_everything_without_a_network_and_links_to_pages_and_files(
     assert (file.parent / links[1]).resolve() == course / "labs" / "lab.ipynb"
     glossary = file.with_name("glossary.html").read_text()
     assert 'id="rank"' in glossary and 'href="00_rings.html"' in glossary
-
-
-@pytest.mark.slow
-def test_a_damaged_notebook_is_named_and_a_copy_is_no_page(course: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (course / "notebooks" / "01_damaged.ipynb").write_text("{")
-    (course / "notebooks" / "00_rings-Copy1.ipynb").write_text((course / "notebooks" / "00_rings.ipynb").read_text())
-    assert cli.main(["pages"]) == 2
-    assert capsys.readouterr() == (
-        "build/html/00_rings.html\n",
-        "notebooks/01_damaged.ipynb cannot be read as a notebook; `git checkout notebooks/01_damaged.ipynb` restores "
-        "it, without your changes.\n",
-    )

@@ -3,7 +3,6 @@
 import json
 import os
 import re
-import shutil
 import subprocess
 import sys
 import threading
@@ -20,13 +19,12 @@ from playwright.sync_api import Browser, Locator, Page, expect
 
 from course_tools import jupyterlab_server
 from distlab.runtime import processes
+from tests.conftest import ROOT
 
 pytestmark = pytest.mark.slow
-COURSE = Path(__file__).parents[2]
 RING = "notebooks/06_collectives_and_ring_all_reduce.ipynb"
 LAB = "labs/06_collectives_and_ring_all_reduce/lab.ipynb"
 START = "notebooks/00_start_here.ipynb"
-PARTS = ("docs/*.md", "figures/*.svg", START, RING, "notebooks/programs/06_*/*", "labs/06_*/*")
 NEXT_CHUNK = """async def reduce_scatter(rank, array):
     chunks = np.array_split(array.copy(), rank.size)
     right, left = (rank.index + 1) % rank.size, (rank.index - 1) % rank.size
@@ -35,10 +33,6 @@ NEXT_CHUNK = """async def reduce_scatter(rank, array):
         await rank.reduce(chunks[(rank.index - step - 1) % rank.size], received)
     return chunks[right]"""
 OF_NBGRADER = ("nbgrader", "Formgrader", "Create Assignment", "Course List", "Assignment List")
-WITHOUT_SIZE = """(pictures) => pictures.filter((picture) => {
-  const box = picture.getBoundingClientRect();
-  return Math.min(box.width, box.height) < 20 || picture.naturalWidth === 0;
-}).map((picture) => picture.outerHTML.slice(0, 200))"""
 
 
 Server = tuple[str, psutil.Process]
@@ -104,13 +98,10 @@ class LabWindow:
 
 @pytest.fixture(scope="module")
 def course(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The part of the course that is tested, in a folder of its own."""
+    """A folder that leads to the course, for a working copy of its own."""
     folder = tmp_path_factory.mktemp("course")
-    for part in PARTS:
-        for file in filter(Path.is_file, COURSE.glob(part)):
-            target = folder / file.relative_to(COURSE)
-            target.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(file, target)
+    for name in ("docs", "figures", "labs", "notebooks"):
+        (folder / name).symlink_to(ROOT / name)
     return folder
 
 
@@ -165,22 +156,17 @@ def test_the_server_listens_on_this_machine_alone_and_what_is_set_for_another_co
 def test_no_second_server_is_started_on_one_copy(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    for name in ("JUPYTER_CONFIG_DIR", "JUPYTERLAB_SETTINGS_DIR", "JUPYTERLAB_WORKSPACES_DIR"):
-        monkeypatch.setenv(name, str(tmp_path))
-    monkeypatch.setenv("JUPYTER_RUNTIME_DIR", str(tmp_path))
+    for name in ("CONFIG_DIR", "RUNTIME_DIR"):
+        monkeypatch.setenv(f"JUPYTER_{name}", str(tmp_path))
+    for name in ("SETTINGS_DIR", "WORKSPACES_DIR"):
+        monkeypatch.setenv(f"JUPYTERLAB_{name}", str(tmp_path))
     monkeypatch.setattr(os, "execv", lambda *command: pytest.fail("a second server is started"))
     info = {"pid": os.getpid(), "root_dir": str(tmp_path), "url": "http://127.0.0.1:8889/", "token": "abc"}
     (tmp_path / "jpserver-1.json").write_text(json.dumps(info))
     assert jupyterlab_server.open_copy(tmp_path) == 0
-    assert (
-        "already runs on this copy: open http://127.0.0.1:8889/lab/tree/notebooks/00_start_here.ipynb?token=abc "
-        in capsys.readouterr().out
-    )
+    address = "http://127.0.0.1:8889/lab/tree/notebooks/00_start_here.ipynb?token=abc"
+    assert f"already runs on this copy: open {address} " in capsys.readouterr().out
     assert jupyterlab_server.running_on(tmp_path / "another") is None
-    ended = subprocess.Popen(["true"])
-    ended.wait()
-    (tmp_path / "jpserver-1.json").write_text(json.dumps(info | {"pid": ended.pid}))
-    assert jupyterlab_server.running_on(tmp_path) is None
 
 
 def test_students_see_the_course_and_no_tools_of_teachers(browser: Browser, server: Server, course: Path) -> None:
@@ -214,7 +200,7 @@ def test_the_player_walks_through_the_ring_by_keyboard(browser: Browser, server:
     slider.press("ArrowUp")  # moves the slider, not the selected cell
     expect(status).to_contain_text("Step 2 of 6")
     window.save()
-    cells = nbformat.read(COURSE / RING, as_version=4).cells
+    cells = nbformat.read(ROOT / RING, as_version=4).cells
     code = [cell.source for cell in cells if cell.cell_type == "code"]
     ran = 1 + next(place for place, source in enumerate(code) if "draw.play(" in source)
     assert re.search(rf"06 collectives and ring all reduce +{ran} of {len(code)} ", progress(window))
@@ -230,10 +216,10 @@ def test_a_wrong_answer_gets_a_hint_and_the_right_one_passes(browser: Browser, s
     window.run(answer)
     assert "finished" in window.run(check)
     picture = check.locator(".jp-RenderedSVG img")
-    expect(picture).to_have_count(1)
-    assert picture.evaluate_all(WITHOUT_SIZE) == []
+    expect(picture).to_be_visible()
+    assert picture.evaluate("(picture) => picture.naturalWidth") >= 20
     expect(picture).to_have_accessible_name(re.compile("rank"))
-    solution = nbformat.read(COURSE / LAB.replace("lab.ipynb", "solution.ipynb"), as_version=4).cells
+    solution = nbformat.read(ROOT / LAB.replace("lab.ipynb", "solution.ipynb"), as_version=4).cells
     window.write(answer, next(cell.source for cell in solution if "async def reduce_scatter(" in cell.source))
     window.run(answer)
     assert "✔ reduce_scatter is right, 4 of 4 points" in " ".join(window.run(check).split())

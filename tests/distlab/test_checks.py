@@ -10,26 +10,18 @@ BIAS = np.zeros(4, np.float32)
 WEIGHTS, NOT_FINITE = [KERNEL, BIAS], [KERNEL, BIAS + np.float32(np.nan)]
 
 
-def test_the_largest_difference_within_the_tolerance_is_printed_with_what_was_compared(
-    capsys: pytest.CaptureFixture,
-) -> None:
+def test_a_difference_within_the_tolerance_is_printed_and_a_larger_one_fails(capsys: pytest.CaptureFixture) -> None:
     checks.assert_equal_weights(WEIGHTS, [KERNEL.copy(), BIAS.copy()])
     checks.assert_equal([[2.0, 1.0]], [[2.0, 1.0 + 2**-20]], "losses")
     checks.assert_equal_weights(WEIGHTS, [KERNEL, BIAS + 0.25], tolerance=0.5)
+    for one_is_off in ([KERNEL - 2e-5 * np.eye(3, 4), BIAS], [KERNEL, BIAS + 2e-5]):
+        with pytest.raises(AssertionError, match=r"the weights differ by up to .*, more than the tolerance 1e-05"):
+            checks.assert_equal_weights(WEIGHTS, one_is_off)
     assert capsys.readouterr().out.splitlines() == [
         "largest difference of the weights: 0 (tolerance 1e-05)",
         "largest difference of the losses: 1e-06 (tolerance 1e-05)",
         "largest difference of the weights: 0.2 (tolerance 0.5)",
     ]
-
-
-def test_one_value_that_is_off_fails_and_nothing_is_said(capsys: pytest.CaptureFixture) -> None:
-    kernel = KERNEL.copy()
-    kernel[1, 1] -= 2e-5
-    for weights in ([kernel, BIAS], [KERNEL, BIAS + 2e-5]):
-        with pytest.raises(AssertionError, match=r"the weights differ by up to .*, more than the tolerance 1e-05"):
-            checks.assert_equal_weights(WEIGHTS, weights)
-    assert capsys.readouterr().out == ""
 
 
 def test_the_largest_difference_is_exact_and_symmetric_and_does_not_wrap_around() -> None:
@@ -41,12 +33,9 @@ def test_the_largest_difference_is_exact_and_symmetric_and_does_not_wrap_around(
 @pytest.mark.parametrize(
     ("first", "second", "message"),
     [
-        (WEIGHTS, NOT_FINITE, "array 1 holds values that are not finite"),
         (NOT_FINITE, NOT_FINITE, "array 1 holds values that are not finite"),
-        (WEIGHTS, [KERNEL.T, BIAS], "array 0 has shape"),
         (WEIGHTS, [KERNEL[:1], BIAS], "array 0 has shape"),  # which would broadcast
         (WEIGHTS, [KERNEL], "cannot be compared with"),
-        ([], [], "nothing to compare"),
         ([KERNEL[:0]], [KERNEL[:0]], "nothing to compare"),
     ],
 )
@@ -55,9 +44,8 @@ def test_what_cannot_be_compared_is_refused(first: list, second: list, message: 
         checks.assert_equal_weights(first, second)
 
 
-def test_a_number_that_is_not_finite_ends_the_program_and_names_the_option() -> None:
-    for numbers in ([0.5, *NOT_FINITE], [np.inf, *WEIGHTS], [[0.5, -np.inf]]):
-        with pytest.raises(SystemExit) as end:
-            checks.end_unless_finite(7, *numbers, option="--rate")
-        assert end.value.code == "The loss is no longer finite after step 7: take a smaller --rate."
+def test_a_number_that_is_not_finite_ends_the_program() -> None:
     checks.end_unless_finite(7, 0.5, *WEIGHTS)
+    for numbers in ([0.5, *NOT_FINITE], [np.inf, *WEIGHTS], [[0.5, -np.inf]]):
+        with pytest.raises(SystemExit, match="after step 7: take a smaller --rate"):
+            checks.end_unless_finite(7, *numbers, option="--rate")

@@ -1,10 +1,8 @@
 """Times, throughput, speed-up, efficiency, and the recording of how busy the devices were."""
 
-import os
 import threading
 import time
-from collections.abc import Iterator
-from pathlib import Path
+from collections.abc import Callable
 
 import numpy as np
 import psutil
@@ -14,23 +12,6 @@ from distlab import metrics
 from distlab.metrics import Stopwatch, Utilisation
 
 CORES = len(psutil.cpu_percent(percpu=True))
-
-
-@pytest.fixture
-def two_gpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A file with what `nvidia-smi` answers to the question of the utilisation of two GPUs."""
-    answer = tmp_path / "utilisation.txt"
-    answer.write_text("97\n3\n")
-    program = tmp_path / "nvidia-smi"
-    program.write_text(
-        '#!/bin/sh\ncase "$1" in\n'
-        '--query-gpu=name) printf "Model A\\nModel A\\n" ;;\n'
-        f'--query-gpu=utilization.gpu) cat "{answer}" ;;\n'
-        "*) exit 2 ;;\nesac\n"
-    )
-    program.chmod(0o755)
-    monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
-    return answer
 
 
 def record(samples: int) -> Utilisation:
@@ -77,12 +58,16 @@ def test_the_median_leaves_warm_ups_and_outliers_out(monkeypatch: pytest.MonkeyP
     assert next(durations, None) is None
 
 
-def test_each_sample_has_a_time_and_figures_for_cores_and_gpus_also_where_a_gpu_does_not_report(two_gpus: Path) -> None:
+def test_each_sample_has_a_time_and_figures_for_cores_and_gpus_also_where_a_gpu_does_not_report(
+    nvidia_smi: Callable[[str], None],
+) -> None:
+    of_two = 'case "$1" in --query-gpu=name) printf "A\\nA\\n" ;; --query-gpu=utilization.gpu) printf "{}" ;; esac'
+    nvidia_smi(of_two.format("97\\n3\\n"))
     recorded = record(samples=4)
     samples = len(recorded.seconds)
     assert samples >= 4 and recorded.seconds[0] > 0 and np.all(np.diff(recorded.seconds) > 0)
     assert recorded.cores.shape == (samples, CORES) and recorded.gpus.shape == (samples, 2)
     assert np.all((recorded.cores >= 0) & (recorded.cores <= 100))
     assert np.all(recorded.gpus == [97, 3])
-    two_gpus.write_text("[N/A]\n[N/A]\n")
+    nvidia_smi(of_two.format("[N/A]\\n[N/A]\\n"))
     assert np.all(np.isnan(record(samples=2).gpus))

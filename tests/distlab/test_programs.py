@@ -41,11 +41,7 @@ def test_parts_come_in_the_order_asked_for_with_decorators_and_without_indentati
     first, second = programs.source(program, "main", "steps").split("\n\n\n")
     assert first == '@wrap\ndef main():\n    raise SystemExit("it ran")'
     assert second == '@property\ndef steps(self):\n    """How many."""\n    return 3'
-
-
-def test_a_name_that_is_not_there_is_refused_with_those_that_are(program: Path) -> None:
-    message = r"no definition in program\.py called 'fit'; there are Job, Job\.steps, main, steps, wrap\."
-    with pytest.raises(NoSuchName, match=message):
+    with pytest.raises(NoSuchName, match=r"'fit'; there are Job, Job\.steps, main, steps, wrap\."):
         programs.source(program, "fit")
 
 
@@ -57,11 +53,8 @@ def test_changes_hold_the_removed_and_the_added_lines_and_no_others() -> None:
     assert around[1:5] == [" b = 2", "-c = 3", "+c = 30", " d = 4"]
 
 
-def test_a_program_as_a_module_does_not_run(program: Path) -> None:
+def test_a_program_as_a_module_does_not_run_and_is_shown_as_a_block(program: Path) -> None:
     assert programs.module(program).Job().steps == 3
-
-
-def test_what_is_shown_is_a_block_of_python_or_of_the_shell(program: Path) -> None:
     (script := program.with_suffix(".sbatch")).write_text("srun hostname\n")
     assert programs.show(script).data == "```bash\nsrun hostname\n```"
     assert programs.show(program, "wrap").data == "```python\ndef wrap(function):\n    return function\n```"

@@ -1,40 +1,25 @@
 """Recorded results say what they are of, and those in the repository can be made again by the command they name."""
 
 import re
-import sys
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 
 from distlab import frameworks, programs, recorded_results
 
 NAMES = sorted(file.stem for file in recorded_results.FOLDER.glob("*.json"))
-MINE = {
-    "framework": "PyTorch",
-    "versions": {"python": "3.11.7", "torch": "2.13.0"},
-    "command": "make record-frameworks ONLY=ddp",
-    "program": "train_ddp.py",
-    "arguments": [],
-    "result": {"losses": [1.0]},
-}
+
+with pytest.MonkeyPatch.context() as path:
+    path.syspath_prepend(frameworks.PROGRAMS)
+    record = programs.module(frameworks.PROGRAMS / "record.py")
 
 
-@pytest.fixture
-def record(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
-    """The program that makes the records."""
-    monkeypatch.setattr(sys, "path", [str(frameworks.PROGRAMS), *sys.path])
-    return programs.module(frameworks.PROGRAMS / "record.py")
-
-
-def test_there_is_a_record_of_every_run_and_no_other(record: ModuleType) -> None:
+def test_there_is_a_record_of_every_run_and_no_other() -> None:
     assert sorted(record.RUNS) == NAMES
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_record_names_versions_machine_date_and_a_command_that_makes_it_again(
-    name: str, record: ModuleType, root: Path
-) -> None:
+def test_a_record_names_versions_machine_date_and_a_command_that_makes_it_again(name: str, root: Path) -> None:
     found, run = recorded_results.read(name), record.RUNS[name]
     assert found.command == f"make record-frameworks ONLY={name}"
     assert re.search(r"(?m)^record-frameworks:.*\n\t.*record\.py .*\$\(ONLY\)", (root / "Makefile").read_text())
@@ -56,12 +41,12 @@ def test_recorded_weights_are_the_serial_runs_unless_the_run_shows_what_changes_
 
 
 def test_what_was_written_is_read_and_says_where_it_comes_from(tmp_path: Path) -> None:
-    recorded_results.write("mine", **MINE, folder=tmp_path)
+    of_run = ("PyTorch", {"python": "3.11.7", "torch": "2.13.0"}, "make it", "train_ddp.py", [], {"losses": [1.0]})
+    recorded_results.write("mine", *of_run, folder=tmp_path)
     found = recorded_results.read("mine", tmp_path)
-    assert found.result == MINE["result"]
-    assert re.fullmatch(
-        r"recorded on \d{4}-\d\d-\d\d \(.+ cores, .+GPU.*; python 3.11.7, torch 2.13.0\) by `make .+`", found.source()
-    )
+    assert found.result == {"losses": [1.0]}
+    source = r"recorded on \d{4}-\d\d-\d\d \(.+ cores, .+GPU.*; python 3.11.7, torch 2.13.0\) by `make it`"
+    assert re.fullmatch(source, found.source())
 
 
 def test_where_the_framework_is_there_the_program_runs_and_else_the_record_is_given_with_what_gets_it() -> None:

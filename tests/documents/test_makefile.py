@@ -1,15 +1,11 @@
-"""The Makefile: what its variables become, what `make clean` leaves, what ends with make."""
+"""The Makefile: what its variables become, what `make clean` leaves, which Python it takes."""
 
 import os
 import shutil
 import subprocess
 from pathlib import Path
 
-import psutil
 import pytest
-
-ALONE = ["--old-file", "setup", "--old-file", "environment"]
-"""Options of make: without set-up."""
 
 
 @pytest.mark.parametrize(
@@ -23,7 +19,7 @@ ALONE = ["--old-file", "setup", "--old-file", "environment"]
 def test_variables_become_options_of_the_command(words: str, command: str, root: Path) -> None:
     # As if no make stood above, which hands down its own arguments.
     variables = {name: value for name, value in os.environ.items() if not name.startswith(("MAKE", "MFLAGS"))}
-    calling = ["make", "--dry-run", *ALONE, *words.split()]
+    calling = ["make", "--dry-run", "--old-file", "setup", "--old-file", "environment", *words.split()]
     printed = subprocess.run(calling, cwd=root, env=variables, capture_output=True, text=True, check=True).stdout
     assert command in " ".join(printed.replace("\\\n", " ").split())
 
@@ -47,39 +43,22 @@ def test_clean_leaves_grades_and_what_was_handed_out(root: Path, tmp_path: Path)
     assert left == {*kept, "Makefile"}
 
 
-def program(file: Path, text: str) -> Path:
-    file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text(text)
-    file.chmod(0o755)
-    return file
-
-
 def test_make_says_which_python_it_needs_and_finds_the_first_that_fits(root: Path, tmp_path: Path) -> None:
     shutil.copy(root / "Makefile", tmp_path)
     shims, good = tmp_path / "shims", tmp_path / "good"
+    for folder in (shims, good):
+        folder.mkdir()
     for name in ("python3", "python3.13", "python3.12", "python3.11", "python"):
-        program(shims / name, "#!/bin/sh\nexit 127\n")  # as pyenv's, which may not start
+        (shims / name).write_text("#!/bin/sh\nexit 127\n")  # as pyenv's, which may not start
+        (shims / name).chmod(0o755)
+    (fits := good / "python3.12").write_text("#!/bin/sh\necho started $0\n")
+    fits.chmod(0o755)
     (shims / "which").symlink_to(str(shutil.which("which")))
-    command = [str(shutil.which("make")), "-C", str(tmp_path), "environment"]
-    none = subprocess.run(command, env=os.environ | {"PATH": str(shims)}, capture_output=True, text=True)
-    assert none.returncode == 2
-    assert "The course needs Python 3.11, 3.12 or 3.13" in none.stdout and "make setup PYTHON=/path" in none.stdout
-    fits = program(good / "python3.12", "#!/bin/sh\necho started $0\n")
-    for words, path in (([f"PYTHON={fits}"], f"{shims}"), ([], f"{shims}:{good}")):
-        found = subprocess.run([*command, *words], env=os.environ | {"PATH": path}, capture_output=True, text=True)
-        assert f"started {fits}" in found.stdout
 
+    def made(path: str, *words: str) -> str:
+        command = [str(shutil.which("make")), "-C", str(tmp_path), "environment", *words]
+        return subprocess.run(command, env=os.environ | {"PATH": path}, capture_output=True, text=True).stdout
 
-@pytest.mark.slow
-def test_what_ends_make_ends_the_program_that_it_runs(root: Path, tmp_path: Path) -> None:
-    shutil.copy(root / "Makefile", tmp_path)
-    started = tmp_path / "started"
-    sleeps = "#!/bin/sh\necho $$ > started.new\nmv started.new started\nexec sleep 60\n"
-    program(tmp_path / ".venv" / "bin" / "distlab", sleeps)
-    with subprocess.Popen(["make", *ALONE, "execute", "ONLY=06"], cwd=tmp_path, stderr=subprocess.DEVNULL) as making:
-        while not started.exists():
-            assert making.poll() is None
-        running = psutil.Process(int(started.read_text()))
-        making.terminate()
-        running.wait(10)
-    assert not running.is_running()
+    assert "The course needs Python 3.11, 3.12 or 3.13" in made(f"{shims}")
+    assert f"started {fits}" in made(f"{shims}", f"PYTHON={fits}")
+    assert f"started {fits}" in made(f"{shims}:{good}")

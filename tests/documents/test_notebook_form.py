@@ -86,7 +86,6 @@ def test_every_picture_has_a_description(notebook: Path) -> None:
 
 
 def test_outputs_hold_no_error_no_warning_and_nothing_of_this_machine(notebook: Path) -> None:
-    assert len(PATH_OF_A_MACHINE.findall("in /srv/ann/x and /mnt/class/b, km/h, /dev/shm, …/a/b")) == 2
     strangers = ["/Users/", "site-packages/", socket.gethostname()]
     for cell in read(notebook).cells:
         for output in cell.get("outputs", []):

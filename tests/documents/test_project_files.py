@@ -7,64 +7,25 @@ import sys
 import tomllib
 from pathlib import Path
 
-import nbformat
 import pytest
 import yaml
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from course_tools import course_map
 from tests.documents.tracked_files import tracked_files
 
 LARGEST_FILE, LARGEST_REPOSITORY = 10**6, 20 * 10**6  # bytes
 
 
-def documents(root: Path) -> list[Path]:
-    return [root / "README.md", *sorted((root / "docs").glob("*.md"))]
-
-
-def broken_links(file: Path, text: str) -> list[str]:
-    """The targets of links and pictures, outside code, that lead to no file and no heading."""
-    broken = []
-    text_alone = re.sub(r"```.*?```|`[^`\n]*`", "", text, flags=re.DOTALL)
-    for target in re.findall(r"\]\((?!https?://|mailto:)([^)\s]+)\)", text_alone):
-        path, _, anchor = target.partition("#")
-        place = file.parent / path if path else file
-        if not place.exists():
-            broken.append(target)
-        elif anchor and place.suffix == ".md":
-            headings = re.findall(r"^#+ +(.+)$", place.read_text(), re.MULTILINE)
-            anchors = [re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings]
-            if anchor not in [*anchors, *re.findall(r'<a id="([^"]+)"></a>', place.read_text())]:
-                broken.append(target)
-    return broken
-
-
-def test_links_in_the_documents_and_the_notebooks_resolve(root: Path) -> None:
-    texts = {file: file.read_text() for file in documents(root)}
-    for file in (root / "notebooks").glob("*.ipynb"):
-        cells = nbformat.read(file, as_version=4).cells
-        texts[file] = "\n\n".join(cell.source for cell in cells if cell.cell_type == "markdown")
-    assert {file.name: broken for file, text in texts.items() if (broken := broken_links(file, text))} == {}
-
-
-def test_every_make_target_that_is_named_exists(root: Path) -> None:
-    targets = set(re.findall(r"^([a-z-]+):", (root / "Makefile").read_text(), re.MULTILINE))
-    for file in [*documents(root), *(root / "notebooks" / "src").glob("*.py")]:
-        text = file.read_text()
-        assert set(re.findall(r"(?:`|^ {4}|^)make ([a-z-]+)", text, re.MULTILINE)) <= targets
-    assert re.findall(r"^ {4}make (execute|test)$", documents(root)[0].read_text(), re.M) == ["execute", "test"]
-
-
-def test_the_tables_of_the_readme_and_for_teachers_are_those_of_notebooks_and_labs(root: Path) -> None:
-    course, labs = course_map.entries(root / "notebooks"), course_map.lab_entries(root / "labs")
-    readme, teaching = ((root / file).read_text() for file in ("README.md", "docs/teaching.md"))
-    rows = re.findall(r"\(notebooks/(\w+)\.ipynb\) \| .+? \| (\d+) \|", readme)
-    assert rows == [(entry.file.stem, str(entry.minutes)) for entry in course]
-    for lab in labs:
-        assert re.search(rf"\[{re.escape(lab.title)}\]\({lab.file.relative_to(root)}\).*\b{lab.minutes}\b", readme)
-    of_labs = re.findall(r"^\| (\d\d) .+? \| [\d–]+ \| [\d–]+ \| (\d+) \|$", teaching, re.MULTILINE)
-    assert of_labs == [(lab.chapter, str(lab.minutes)) for lab in labs]
+def test_the_readme_leads_to_files_and_every_make_target_that_is_named_exists(root: Path) -> None:
+    """What the other documents and the notebooks link to is tested with the site."""
+    readme, targets = ((root / name).read_text() for name in ("README.md", "Makefile"))
+    links = re.findall(r"\]\((?!https?://)([^)#\s]+)", readme)
+    assert links and [link for link in links if not (root / link).exists()] == []
+    assert re.findall(r"^ {4}make (execute|test)$", readme, re.MULTILINE) == ["execute", "test"]
+    exist = set(re.findall(r"^([a-z-]+):", targets, re.MULTILINE))
+    for file in [root / "README.md", *root.glob("docs/*.md"), *root.glob("notebooks/src/*.py")]:
+        assert set(re.findall(r"(?:`|^ {4}|^)make ([a-z-]+)", file.read_text(), re.MULTILINE)) <= exist, file
 
 
 def test_lock_and_environment_name_the_same_versions(root: Path) -> None:
@@ -118,7 +79,7 @@ def test_the_code_is_clean(check: str, root: Path) -> None:
 
 @pytest.mark.slow
 def test_files_are_small_and_name_no_machine_and_no_registry(root: Path) -> None:
-    files = tracked_files(root, "--cached", "--others", "--exclude-standard")
+    files = tracked_files(root)
     assert sum(file.stat().st_size for file in files) < LARGEST_REPOSITORY
     registries = re.compile("py" + r"pi\.org|files\.python" + "hosted|conda\\.anaconda", re.IGNORECASE)
     homes = re.compile(r"(?<![\w.])/(?:root|home/\w+|Users/\w+)/")

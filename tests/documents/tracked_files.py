@@ -6,15 +6,11 @@ from pathlib import Path
 import pytest
 
 
-def tracked_files(root: Path, *options: str) -> list[Path]:
-    """What `git ls-files` lists; skips the test where there is no repository, as in an unpacked archive.
-
-    The same where git may not look at one, as when it belongs to another user: the reason has git's advice.
-    """
+def tracked_files(root: Path, pattern: str = "*") -> list[Path]:
+    """What git has or would take; skips the test where git is missing, or may not look at a repository here."""
+    command = ["git", "ls-files", "--cached", "--others", "--exclude-standard", pattern]
     try:
-        listed = subprocess.run(["git", "ls-files", *options], cwd=root, capture_output=True, text=True, check=False)
-    except FileNotFoundError:
-        pytest.skip("git is not installed")
-    if listed.returncode:
-        pytest.skip(f"git lists no files here: {' '.join(listed.stderr.split())}")
-    return [root / name for name in listed.stdout.splitlines() if (root / name).is_file()]
+        listed = subprocess.run(command, cwd=root, capture_output=True, text=True, check=True).stdout
+    except (FileNotFoundError, subprocess.CalledProcessError) as error:
+        pytest.skip(f"git lists no files here: {getattr(error, 'stderr', error)}")
+    return [root / name for name in listed.splitlines() if (root / name).is_file()]

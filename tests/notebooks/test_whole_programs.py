@@ -1,13 +1,12 @@
-"""The program with which a chapter begins runs when it is copied out of the course, and needs nothing of it."""
+"""What a chapter begins with, in its cells or as a program to copy, runs alone and needs nothing of the course."""
 
 import re
-import shutil
 from pathlib import Path
 
 import nbformat
 import pytest
 
-from distlab import launch
+from distlab import launch, programs
 from distlab.launch.job import free_addresses
 from tests.conftest import NOTEBOOKS
 from tests.prepared_runs import PreparedRuns
@@ -22,51 +21,34 @@ def program(notebook: Path) -> str:
     return "\n".join(cell.source for cell, tags in zip(cells, marked, strict=True) if tags)
 
 
-PROGRAMS = {notebook.stem: text for notebook in NOTEBOOKS if (text := program(notebook))}
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("chapter", PROGRAMS)
-def test_a_chapters_first_program_runs_alone_in_an_empty_folder(
-    chapter: str, runs: PreparedRuns, tmp_path: Path
-) -> None:
-    text = PROGRAMS[chapter]
-    assert "distlab" not in text and "course_tools" not in text
-    assert sum(map(bool, text.splitlines())) <= 40
-    (tmp_path / "program.py").write_text(text)
-    finished = runs.run(tmp_path / "program.py", folder=tmp_path)
-    assert finished.status == 0, finished.output
-
-
-# By chapter: the program and its arguments, as the only process. For that of 11 see test_scaling_and_profiling.
-COPIES = {
-    "07": ["minimal.py", "0", "localhost:PORT"],
-    "07, loop": ["loop.py", "saved", "0", "localhost:PORT"],
-    "08b": ["minimal.py"],
-    "09": ["minimal.py"],
-    "10": ["minimal.py"],
-    "13": ["minimal.py", "saves"],
+IN_CELLS = {notebook.stem: text for notebook in NOTEBOOKS if (text := program(notebook))}
+TO_COPY = [*programs.FOLDER.glob("*/minimal*.py"), programs.FOLDER / "07_multi_worker" / "loop.py"]
+# Those that run as the only process, with their arguments.
+ALONE = {
+    "07_multi_worker/minimal.py": ["0", "localhost:PORT"],
+    "07_multi_worker/loop.py": ["saved", "0", "localhost:PORT"],
+    "08b_keras_3/minimal.py": [],
+    "09_horovod/minimal.py": [],
+    "10_large_batch_and_warmup/minimal.py": [],
+    "11_scaling_and_profiling/minimal.py": [],
+    "13_fault_tolerance/minimal.py": ["saves"],
 }
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("chapter", COPIES)
-def test_a_program_to_copy_runs_in_an_empty_folder(
-    chapter: str, runs: PreparedRuns, root: Path, tmp_path: Path
-) -> None:
-    name, *arguments = COPIES[chapter]
-    [program] = root.glob(f"notebooks/programs/{chapter.split(',')[0]}_*/{name}")
-    if "horovod" in program.read_text() and (reason := launch.horovod_problem()):
+@pytest.mark.parametrize("name", [*IN_CELLS, *ALONE])
+def test_a_chapters_first_program_runs_alone_in_an_empty_folder(name: str, runs: PreparedRuns, tmp_path: Path) -> None:
+    text = IN_CELLS.get(name) or (programs.FOLDER / name).read_text()
+    if "horovod" in text and (reason := launch.horovod_problem()):
         pytest.skip(reason)
-    arguments = [word.replace("PORT", free_addresses(1)[0].split(":")[1]) for word in arguments]
-    finished = runs.run(Path(shutil.copy(program, tmp_path)), *arguments, folder=tmp_path)
+    (tmp_path / "program.py").write_text(text)
+    arguments = [word.replace("PORT", free_addresses(1)[0].split(":")[1]) for word in ALONE.get(name, ())]
+    finished = runs.run(tmp_path / "program.py", *arguments, folder=tmp_path)
     assert finished.status == 0, finished.output
 
 
-def test_the_programs_to_copy_are_short_and_need_nothing_of_the_course(root: Path) -> None:
-    programs = [*root.glob("notebooks/programs/*/minimal*.py"), root / "notebooks/programs/07_multi_worker/loop.py"]
-    assert len(programs) >= 8
-    for program in programs:
-        text = program.read_text()
-        assert not re.search(r"^\s*(import|from) (distlab|course_tools)", text, re.MULTILINE), program
-        assert sum(map(bool, text.splitlines())) <= (60 if program.stem == "loop" else 40), program
+def test_the_programs_to_copy_are_short_and_need_nothing_of_the_course() -> None:
+    assert len(TO_COPY) >= 8
+    for name, text in {**IN_CELLS, **{file: file.read_text() for file in TO_COPY}}.items():
+        assert not re.search(r"^\s*(import|from) (distlab|course_tools)", text, re.MULTILINE), name
+        assert sum(map(bool, text.splitlines())) <= (60 if "loop.py" in str(name) else 40), name

@@ -3,6 +3,7 @@
 Of PBS only the bodies run, with its variables and a file of nodes, over the ssh of the cluster.
 """
 
+import json
 import os
 import re
 import shlex
@@ -16,16 +17,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from distlab import checks, cluster, data, frameworks, launch, programs
+from distlab import checks, cluster, costs, data, frameworks, launch, programs
 from distlab.runtime import processes
 from tests.distlab.cluster.cluster_bench import NEEDS_CLUSTER, lines_of_ranks, until
+from tests.prepared_runs import PreparedRuns
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("one_job")]
 
 CHAPTER = Path(__file__).parents[2] / "notebooks/programs/15_clusters"
 SECONDS = 900.0  # for a job that trains, on a machine that does much else
 OVER = {"COMPLETED", "FAILED", "CANCELLED", "TIMEOUT", "NODE_FAIL", "OUT_OF_MEMORY"}
-PBS_JOB = 17
 NEEDS_HOROVOD = pytest.mark.skipif(launch.horovod_problem() is not None, reason=str(launch.horovod_problem()))
 
 network = programs.module(CHAPTER / "network.py")
@@ -66,19 +67,16 @@ class Jobs:
         until(lambda: line in self.output(job) or set(self.states(job)) <= OVER, f"job {job}: no {line!r}", SECONDS)
         assert line in self.output(job), self.output(job)
 
-    def run_for_pbs(self, script: str, program: str, nodes: tuple[str, ...], **more: str) -> processes.Finished:
-        """Run the body of a script of pbs/ as PBS would: on the first node of the job, in the home folder."""
+    def run_for_pbs(self, script: str, program: str, **more: str) -> str:
+        """What the body of a script of pbs/ prints, run as PBS would: on the first of two nodes, in the home folder.
+
+        `chapter` leads to the programs: PROGRAM is divided at blanks, which the path of the course may have.
+        """
         folder = Path().absolute()
-        if program.startswith(str(CHAPTER)):  # PROGRAM is divided at blanks, which the path of the course may have
-            (folder / "chapter").unlink(missing_ok=True)
-            (folder / "chapter").symlink_to(CHAPTER)
-            program = program.replace(str(CHAPTER), "chapter")
-        else:
-            (folder / "program.py").write_text(program)
-            program = "program.py"
-        (folder / "nodes").write_text("".join(f"{node}\n" for node in nodes))
+        (folder / "chapter").symlink_to(CHAPTER)
+        (folder / "nodes").write_text("node1\nnode2\n")
         variables = {
-            "PBS_JOBID": f"{PBS_JOB}.server",
+            "PBS_JOBID": "17.server",
             "PBS_NODEFILE": str(folder / "nodes"),
             "PBS_O_WORKDIR": str(folder),
             "PROGRAM": program,
@@ -86,7 +84,9 @@ class Jobs:
         }
         settings = [f"{name}={shlex.quote(value)}" for name, value in (variables | more).items()]
         body = shlex.quote(str(CHAPTER / "pbs" / script))
-        return self.cluster.run(["ssh", nodes[0], "cd / && env", *settings, f"bash {body}"], SECONDS)
+        finished = self.cluster.run(["ssh", "node1", "cd / && env", *settings, f"bash {body}"], SECONDS)
+        assert finished.status == 0, finished.output
+        return finished.output
 
 
 @pytest.fixture(scope="module")
@@ -166,6 +166,9 @@ LAUNCHERS = [
     ("torch.sbatch", "train_torch.py", 2),
     ("gpus_torch.sbatch --gpus-per-node=1", "train_torch.py", 2),
     ("ray.sbatch", "train_ray.py", 2),
+    ("batch.pbs", "train_multi_worker.py", 2),
+    ("horovod_mpirun.pbs", "train_horovod.py", 2),
+    ("horovod_ssh.pbs", "train_horovod.py", 2),
 ]
 
 
@@ -185,8 +188,11 @@ def test_every_launcher_trains_the_serial_runs_weights(
         pytest.skip(missing)
     file = folder / "weights.npz"
     script, *options = script.split()
-    job = jobs.submit(script, CHAPTER / program, "--weights", file, options=(f"--nodes={nodes}", *options))
-    output = jobs.wait(job, "COMPLETED")
+    if script.endswith(".pbs"):
+        output = jobs.run_for_pbs(script, f"chapter/{program} --weights {file}")
+    else:
+        job = jobs.submit(script, CHAPTER / program, "--weights", file, options=(f"--nodes={nodes}", *options))
+        output = jobs.wait(job, "COMPLETED")
     for rank in range(nodes):
         assert f"rank {rank} of {nodes} on node{rank + 1 if framework != 'ray' else ''}" in output
     assert f"{nodes} ranks, 20 steps, last loss" in output
@@ -245,14 +251,13 @@ def test_staged_data_is_on_every_nodes_own_disk_and_goes_with_the_job(
         pytest.skip("sbcast sets the groups of the job's user, which needs root")
     (folder / "mnist.npz").write_text("digits")
     settings = {"DATA": str(folder / "mnist.npz"), "TMPDIR": "/dev/shm"}  # which, unlike /tmp, each node has for itself
+    for name, value in settings.items():
+        monkeypatch.setenv(name, value)
     if kind == "slurm":
-        for name, value in settings.items():
-            monkeypatch.setenv(name, value)
         output = jobs.wait(jobs.submit("staging.sbatch", FINDS_ITS_DATA), "COMPLETED")
     else:
-        finished = jobs.run_for_pbs("staging.pbs", FINDS_ITS_DATA, ("node1", "node2"), **settings)
-        assert finished.status == 0, finished.output
-        output = finished.output
+        (folder / "program.py").write_text(FINDS_ITS_DATA)
+        output = jobs.run_for_pbs("staging.pbs", "program.py", **settings)
     assert lines_of_ranks(output) == ["node1 True digits", "node2 True digits"]
     for node in ("node1", "node2"):
         assert "job-" not in jobs.cluster.run(["ssh", node, "ls", "/dev/shm"]).output
@@ -295,26 +300,6 @@ def test_all_ranks_save_the_same_step_and_no_step_is_lost_or_done_twice(jobs: Jo
         assert checks.largest_difference(weights, serial_weights(steps)) > 10 * checks.TOLERANCE
 
 
-# PBS
-
-
-@NEEDS_CLUSTER
-@pytest.mark.parametrize(
-    ("script", "program"),
-    [
-        ("batch.pbs", "train_multi_worker.py"),
-        pytest.param("horovod_mpirun.pbs", "train_horovod.py", marks=NEEDS_HOROVOD),
-        pytest.param("horovod_ssh.pbs", "train_horovod.py", marks=NEEDS_HOROVOD),
-    ],
-)
-def test_a_job_of_pbs_trains_the_serial_runs_weights(jobs: Jobs, folder: Path, script: str, program: str) -> None:
-    file = folder / "weights.npz"
-    finished = jobs.run_for_pbs(script, f"{CHAPTER / program} --weights {file}", ("node1", "node2"))
-    assert finished.status == 0, finished.output
-    assert all(f"rank {rank} of 2 on node{rank + 1}" in finished.output for rank in range(2))
-    assert checks.largest_difference(network.read(file), serial_weights()) < checks.TOLERANCE
-
-
 SAVES = """
 import os, pathlib, signal, sys
 saved = pathlib.Path("saved" + os.environ["OMPI_COMM_WORLD_RANK"])
@@ -339,15 +324,14 @@ echo "qsub $*" >> submitted
 
 @NEEDS_CLUSTER
 def test_a_job_of_pbs_whose_clock_runs_out_saves_and_submits_itself_again(jobs: Jobs, folder: Path) -> None:
-    commands = folder / "bin"
-    commands.mkdir()
-    (commands / "qsub").write_text(QSUB)
-    (commands / "qsub").chmod(0o755)
+    (qsub := folder / "bin" / "qsub").parent.mkdir()
+    qsub.write_text(QSUB)
+    qsub.chmod(0o755)
     script = str(CHAPTER / "pbs" / "requeue.pbs")
-    more = {"SCRIPT": script, "PATH": os.pathsep.join([str(commands), os.environ["PATH"]])}
-    finished = jobs.run_for_pbs("requeue.pbs", SAVES, ("node1", "node2"), SECONDS_OF_WORK="20", **more)
-    assert finished.status == 0, finished.output
-    said = re.findall(r"attempt \d|resumed on node\d", finished.output)
+    more = {"SCRIPT": script, "PATH": os.pathsep.join([str(qsub.parent), os.environ["PATH"]])}
+    (folder / "saves.py").write_text(SAVES)
+    output = jobs.run_for_pbs("requeue.pbs", "saves.py", SECONDS_OF_WORK="20", **more)
+    said = re.findall(r"attempt \d|resumed on node\d", output)
     assert sorted(said) == ["attempt 0", "attempt 1", "resumed on node1", "resumed on node2"]
     assert (folder / "submitted").read_text() == f"qsub -v PROGRAM,ATTEMPT,SCRIPT {script}\n"
 
@@ -377,8 +361,28 @@ def test_shellcheck_has_nothing_to_say() -> None:
     assert (finished.status, finished.output) == (0, "")
 
 
-def test_a_notice_while_modules_are_imported_does_not_end_the_program(tmp_path: Path) -> None:
-    (tmp_path / "numpy.py").write_text("import os, signal\nos.kill(os.getpid(), signal.SIGUSR1)\nos._exit(7)\n")
-    variables = {**os.environ, "PYTHONPATH": str(tmp_path)}
-    finished = processes.run([sys.executable, str(CHAPTER / "train_resumable.py")], 300, env=variables)
-    assert finished.status == 7, finished.output
+def test_speedup_and_efficiency_refer_to_the_smallest_job_and_what_is_no_result_is_named(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for ranks, rate in ((4, 3000.0), (2, 2000.0)):
+        measured = {"ranks": ranks, "step_seconds": 64 / rate, "images_per_second": rate}
+        (folder / f"{ranks}.json").write_text(json.dumps(measured))
+    (folder / "8.json").write_text('{"ranks": 8')  # of a job that was killed
+    table = programs.module(CHAPTER / "scaling_table.py")
+    assert [row[3:] for row in table.rows(table.read(folder))] == [["1.00", "100%"], ["1.50", "75%"]]
+    assert capsys.readouterr().err == f"{folder / '8.json'} holds no result of a job, and is left out.\n"
+
+
+def test_on_the_slow_network_the_prediction_for_three_hosts_holds() -> None:
+    two, three = (costs.read_measurement(CHAPTER / f"recorded/measured_{hosts}_hosts_100mbit.json") for hosts in (2, 3))
+    [row] = costs.measured_residuals(costs.predict_measured(two, [3]), [three])
+    assert abs(row["residual"]) < 0.15
+    assert two.step.median < 0.85 * three.step.median  # to change nothing is no prediction
+    # No faster than the link, whose bucket lets 62,500 bytes pass at once, there and back.
+    assert two.all_reduces[-1].median > (two.sizes[-1] - 125_000) * 8 / 100e6
+
+
+def test_the_serial_program_trains_what_the_derivatives_say(runs: PreparedRuns, folder: Path) -> None:
+    finished = runs.run(CHAPTER / "train_serial.py", "--weights", folder / "weights.npz")
+    assert finished.status == 0, finished.output
+    assert checks.largest_difference(network.read(folder / "weights.npz"), serial_weights()) < checks.TOLERANCE

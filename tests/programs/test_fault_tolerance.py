@@ -1,6 +1,7 @@
 """The programs of notebook 13: no damaged checkpoint passes for a whole one; what a fault costs; weights as without it.
 
-In this process `train.py` runs without a strategy, so that a fault costs a second.
+In this process `train.py` runs without a strategy, so that a fault costs a second. Two workers, of which one is killed
+or gets a notice, and what finds which damage, are compared in the notebook.
 """
 
 import argparse
@@ -12,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from distlab import checks, data, launch, models, programs
+from distlab import checks, data, models, programs
 from tests.prepared_runs import PreparedRuns
 
 # isort: split
@@ -27,51 +28,24 @@ with pytest.MonkeyPatch.context() as path:
         programs.module(CHAPTER / f"{name}.py") for name in ("damage", "train", "whole_checkpoints")
     )
 
-EPOCHS, STEPS_PER_EPOCH, TOTAL = 2, 12, 24
-START_AGAIN = 85
-PATIENT = {"echo": False, "seconds": 900, "start_seconds": 600}
+EPOCHS, STEPS_PER_EPOCH = 2, 12
 
 
 # Whole checkpoints
 
-NUMBERS = (9, 10, 11)
 DATA, INDEX = "ckpt-11.data-00000-of-00001", "ckpt-11.index"
 
 
-@pytest.fixture(scope="module")
-def pristine(tmp_path_factory: pytest.TempPathFactory) -> Path:
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
     """Three sealed checkpoints of the same variables with other values; the values are the number."""
-    folder = tmp_path_factory.mktemp("pristine")
     value, label = tf.Variable(tf.zeros((40, 40))), tf.Variable("none")
-    manager = tf.train.CheckpointManager(tf.train.Checkpoint(value=value, label=label), folder, max_to_keep=None)
-    for number in NUMBERS:
+    manager = tf.train.CheckpointManager(tf.train.Checkpoint(value=value, label=label), tmp_path, max_to_keep=None)
+    for number in (9, 10, 11):
         value.assign(tf.fill(value.shape, float(number)))
         label.assign(f"number {number:3}")
         whole.seal(manager.save(number))
-    return folder
-
-
-@pytest.fixture
-def folder(pristine: Path, tmp_path: Path) -> Path:
-    """A copy to damage."""
-    return Path(shutil.copytree(pristine, tmp_path / "saves"))
-
-
-def test_a_damaged_checkpoint_is_found_and_the_one_before_is_used(
-    pristine: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    damages = damage.DAMAGES | {
-        "data without its last byte": lambda data, index: damage.cut(data, data.stat().st_size - 1),
-        "seal half written": lambda data, index: damage.cut(index.with_suffix(".seal"), 20),
-        "older index": lambda data, index: damage.put_older(index),
-    }
-    for name, change in damages.items():
-        folder = Path(shutil.copytree(pristine, tmp_path / name))
-        change(folder / DATA, folder / INDEX)
-        prefix = str(folder / "ckpt-11")
-        assert whole.broken_seal(prefix), name
-        assert whole.newest(folder) == str(folder / "ckpt-10"), name
-        assert f"Checkpoint 11 cannot be used ({whole.problem(prefix)}): resuming from" in capsys.readouterr().out
+    return tmp_path
 
 
 def test_no_length_and_no_flipped_bit_passes(folder: Path) -> None:
@@ -97,32 +71,15 @@ def test_the_program_prints_a_line_for_each_and_its_status_says_whether_one_is_w
 ) -> None:
     damage.cut(folder / DATA, 100)
     some = runs.run(CHAPTER / "whole_checkpoints.py", folder)
-    assert some.status == 0
     assert re.findall(r"ckpt-(\d+): (\w+)", some.output) == [("9", "whole"), ("10", "whole"), ("11", "damaged")]
-    assert some.output.endswith(f"use {folder / 'ckpt-10'}\n")
-    for number in NUMBERS:
-        (folder / f"ckpt-{number}.index").unlink()
-    reasons = ["index file is missing", "index file is missing", "data file is truncated"]
-    lines = [f"ckpt-{number}: damaged, its {reason}\n" for number, reason in zip(NUMBERS, reasons, strict=True)]
+    assert (some.status, some.output.splitlines()[-1]) == (0, f"use {folder / 'ckpt-10'}")
+    for file in folder.glob("ckpt-*.index"):
+        file.unlink()
     none = runs.run(CHAPTER / "whole_checkpoints.py", folder)
-    assert (none.status, none.output) == (1, "".join([*lines, "no whole checkpoint\n"]))
+    assert (none.status, none.output.splitlines()[-1]) == (1, "no whole checkpoint")
 
 
 # Training that is started again
-
-
-def run(backup: Path) -> dict:
-    """Train to the end without a strategy; the result."""
-    usual = {"dataset": "digits", "epochs": EPOCHS}
-    faults = {"pause": 0.0, "kill_worker": None, "kill_at_step": None, "signal": "KILL", "steps_done": None}
-    options = argparse.Namespace(backup=backup, **usual, **faults)
-    is_done, result = train.train(options, tf.distribute.get_strategy(), 0)
-    assert is_done
-    return result
-
-
-def weights_of(result: dict) -> list[np.ndarray]:
-    return [np.array(weights) for weights in result["weights"]]
 
 
 @pytest.fixture(scope="module")
@@ -150,20 +107,13 @@ def stopped(runs: PreparedRuns, tmp_path_factory: pytest.TempPathFactory) -> Pat
     return folder
 
 
-@pytest.fixture
-def backup(stopped: Path, tmp_path: Path) -> Path:
-    """A copy to damage."""
-    return Path(shutil.copytree(stopped, tmp_path / "backup"))
-
-
 def saved_steps(folder: Path) -> list[int]:
     return sorted(int(file.stem.rpartition("-")[2]) for file in folder.glob("ckpt-[0-9]*.index"))
 
 
 def cut(folder: Path, *steps: int) -> None:
     for step in steps:
-        file = folder / f"ckpt-{step}.data-00000-of-00001"
-        file.write_bytes(file.read_bytes()[:400_000])
+        damage.cut(folder / f"ckpt-{step}.data-00000-of-00001", 400_000)
 
 
 def of_another_model(folder: Path) -> None:
@@ -176,6 +126,7 @@ FROM_10, FROM_15 = "resuming from checkpoint 10.", "resuming from checkpoint 15.
 FAULTS: dict[str, tuple[Callable[[Path], object], int, str]] = {
     "none": (lambda folder: None, 15, f"Checkpoint 15 is whole: {FROM_15}"),
     "newest truncated": (lambda folder: cut(folder, 15), 10, f"(its data file is truncated): {FROM_10}"),
+    "killed in the save": (lambda folder: (folder / "ckpt-15.seal").unlink(), 10, FROM_10),
     "both truncated": (lambda folder: cut(folder, 10, 15), 0, "starting from the beginning."),
     "newest of another model": (of_another_model, 15, f"(it is a checkpoint of another model): {FROM_15}"),
 }
@@ -183,56 +134,19 @@ FAULTS: dict[str, tuple[Callable[[Path], object], int, str]] = {
 
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_damaged_newest_checkpoint_costs_one_interval_and_is_named(
-    fault: str, backup: Path, undisturbed: list, capsys: pytest.CaptureFixture[str]
+    fault: str, stopped: Path, tmp_path: Path, undisturbed: list, capsys: pytest.CaptureFixture[str]
 ) -> None:
     damaged, first_step, sentence = FAULTS[fault]
+    backup = Path(shutil.copytree(stopped, tmp_path / "backup"))
     damaged(backup)
-    result = run(backup)
+    no_fault = {"pause": 0.0, "kill_worker": None, "kill_at_step": None, "signal": "KILL", "steps_done": None}
+    options = argparse.Namespace(backup=backup, dataset="digits", epochs=EPOCHS, **no_fault)
+    is_done, result = train.train(options, tf.distribute.get_strategy(), 0)
+    assert is_done and result["first_step"] == first_step
     assert sentence in capsys.readouterr().out
-    assert result["first_step"] == first_step
-    checks.assert_equal_weights(weights_of(result), undisturbed)
+    checks.assert_equal_weights(list(map(np.array, result["weights"])), undisturbed)
     assert [step for step in saved_steps(backup) if step > 10] == [15, 20]  # whole ones, two of them
     assert all(whole.problem(str(backup / f"ckpt-{step}")) is None for step in (15, 20))
-
-
-# Of the third checkpoint the files are whole, and the seal is missing.
-KILLED_IN_A_SAVE = """
-import itertools, os, sys
-sys.path.insert(0, sys.argv.pop())
-import train, whole_checkpoints
-saves, seal = itertools.count(1), whole_checkpoints.seal
-whole_checkpoints.seal = lambda prefix: os.kill(os.getpid(), 9) if next(saves) == 3 else seal(prefix)
-train.main()
-"""
-
-
-def test_killed_in_the_middle_of_a_save(
-    runs: PreparedRuns, tmp_path: Path, undisturbed: list, capsys: pytest.CaptureFixture[str]
-) -> None:
-    program, backup = tmp_path / "killed.py", tmp_path / "backup"
-    program.write_text(KILLED_IN_A_SAVE)
-    assert runs.run(program, "--backup", backup, CHAPTER).status == -9
-    result = run(backup)
-    assert FROM_10 in capsys.readouterr().out
-    assert result["first_step"] == 10
-    checks.assert_equal_weights(weights_of(result), undisturbed)
-
-
-def test_after_a_notice_to_one_worker_both_save_at_one_step_and_nothing_is_lost(
-    tmp_path: Path, undisturbed: list
-) -> None:
-    arguments = ["--backup", tmp_path / "backup", "--steps-done", tmp_path]
-    notice = ["--kill-worker", 1, "--kill-at-step", 8, "--signal", "USR1"]
-    with pytest.raises(launch.WorkerFailed) as stopped:
-        launch.tensorflow(CHAPTER / "train.py", *arguments, *notice, **PATIENT)
-    assert stopped.value.exit_code == START_AGAIN
-    assert whole.problem(str(tmp_path / "backup" / "ckpt-9")) is None
-    resumed = launch.tensorflow(CHAPTER / "train.py", *arguments, result=True, **PATIENT)
-    assert resumed.result["first_step"] == 9
-    for worker in range(2):
-        steps = [int(line) for line in (tmp_path / f"worker-{worker}.txt").read_text().split()]
-        assert steps == [*range(1, TOTAL + 1)]
-    checks.assert_equal_weights(weights_of(resumed.result), undisturbed)
 
 
 def test_an_epoch_has_every_image_once_and_the_batches_are_the_same_wherever_one_begins() -> None:

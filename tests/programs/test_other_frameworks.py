@@ -2,10 +2,8 @@
 
 import json
 import os
-import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -139,33 +137,25 @@ def test_workers_of_mxnet(start: Path, serial: tuple, servers: int, options: lis
     checks.assert_equal([result["losses"]], [serial[1]], "losses")
 
 
-@pytest.fixture
-def ray_folder() -> Iterator[Path]:
-    folder = Path(tempfile.mkdtemp(prefix="t-", dir="/tmp"))  # short, for Ray's sockets
-    yield folder
-    shutil.rmtree(folder)
-
-
 @needs("ray", launch.horovod_problem())
 @pytest.mark.parametrize("way", ["RayExecutor", "TensorflowTrainer"])
-def test_workers_of_ray_of_which_nothing_is_left(
-    start: Path, serial: tuple, tmp_path: Path, ray_folder: Path, way: str
-) -> None:
+def test_workers_of_ray_of_which_nothing_is_left(start: Path, serial: tuple, tmp_path: Path, way: str) -> None:
     weights, file, home = tmp_path / "weights.npz", tmp_path / "result.json", tmp_path / "home"
     home.mkdir()
     command = [str(frameworks.python("ray")), str(CHAPTER / "train_ray.py"), str(start), "--way", way]
+    command += ["--weights", str(weights), "--result", str(file)]
     # Keras, which writes its settings there, has a folder of its own.
-    folders = {"HOME": str(home), "KERAS_HOME": str(tmp_path / "keras"), "RAY_TMPDIR": str(ray_folder)}
+    variables = os.environ | {"HOME": str(home), "KERAS_HOME": str(tmp_path / "keras")}
     mark, pipes = processes.new_mark(), {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
-    try:
-        options = ["--weights", str(weights), "--result", str(file)]
-        program = processes.start([*command, *options], mark, env=os.environ | folders, **pipes)
-        output, _ = program.communicate(timeout=900)
-        assert program.returncode == 0, output
-        files = [file for file in home.rglob("*") if file.is_file()]
-        assert [*processes.alive(mark), *ray_folder.iterdir(), *files] == []
-    finally:
-        processes.end(mark)
+    with tempfile.TemporaryDirectory(prefix="t-", dir="/tmp") as sockets:  # whose paths must be short
+        try:
+            program = processes.start(command, mark, env=variables | {"RAY_TMPDIR": sockets}, **pipes)
+            output, _ = program.communicate(timeout=900)
+            assert program.returncode == 0, output
+            files = [file for file in home.rglob("*") if file.is_file()]
+            assert [*processes.alive(mark), *Path(sockets).iterdir(), *files] == []
+        finally:
+            processes.end(mark)
     result = json.loads(file.read_text())
     assert (result["ranks"], result["steps"]) == (2, STEPS)
     checks.assert_equal_weights(layouts.read(weights), serial[0])

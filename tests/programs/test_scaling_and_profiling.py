@@ -1,6 +1,5 @@
 """The programs of notebook 11: what they count, time and record."""
 
-import shutil
 from collections import Counter
 from pathlib import Path
 
@@ -8,7 +7,7 @@ import numpy as np
 import pytest
 
 from distlab import devices, frameworks, launch, programs
-from distlab.profiling import horovod_timeline, mpi_profile
+from distlab.profiling import horovod_timeline
 
 # isort: split
 import tensorflow as tf
@@ -24,14 +23,9 @@ PATIENT = {"echo": False, "result": True, "seconds": 900, "start_seconds": 600}
 
 @pytest.fixture(scope="module")
 def recorded(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict, Path]:
-    """The result of a training under every instrument, and the folder with what they wrote."""
+    """The result of a training with Horovod's timeline and TensorFlow's trace, and the folder with what they wrote."""
     folder = tmp_path_factory.mktemp("recorded")
     variables = {"HOROVOD_TIMELINE": str(folder / "timeline.json"), "HOROVOD_CACHE_CAPACITY": "0"}
-    try:
-        library = mpi_profile.build(CHAPTER / "mpi_profile.c", folder)
-        variables |= {"LD_PRELOAD": str(library), "MPI_PROFILE": str(folder / "profile")}
-    except mpi_profile.NoCompiler:
-        pass
     arguments = ["--images", IMAGES, "--batch", BATCH, "--epochs", EPOCHS, "--trace", folder / "trace"]
     run = launch.mpirun(CHAPTER / "train.py", *arguments, ranks=RANKS, environment=variables, **PATIENT)
     return run.result, folder
@@ -64,32 +58,6 @@ def test_the_timeline_has_every_tensor_of_the_gradient_in_every_step(recorded: t
     by_tensor = {one.tensor: one.nbytes for one in operations}
     assert sum(by_tensor.values()) == result["gradient_bytes"]
     assert Counter(one.tensor for one in operations) == dict.fromkeys(by_tensor, steps)
-
-
-@needs_horovod
-def test_the_bytes_that_mpi_reduced_are_the_steps_times_the_model(recorded: tuple[dict, Path]) -> None:
-    result, folder = recorded
-    if not list(folder.glob("*.so")):
-        pytest.skip("there is no C compiler")
-    ranks = mpi_profile.read(folder / "profile")
-    assert list(ranks) == [0, 1]
-    for rows in ranks.values():
-        of_floats = {row.routine: row for row in rows if row.type == "MPI_FLOAT"}
-        assert of_floats["MPI_Allreduce"].bytes == EPOCHS * STEPS * result["gradient_bytes"]
-        assert EPOCHS * STEPS <= of_floats["MPI_Allreduce"].calls <= EPOCHS * STEPS * 6
-        assert result["gradient_bytes"] <= of_floats["MPI_Bcast"].bytes < 3 * result["gradient_bytes"]
-
-
-@needs_horovod
-def test_the_first_program_counts_the_images_of_its_steps_also_when_it_is_copied(tmp_path: Path) -> None:
-    copy = shutil.copy(CHAPTER / "minimal.py", tmp_path)
-    run = launch.mpirun(copy, ranks=RANKS, echo=False, seconds=900, start_seconds=600)
-    full, rest = divmod(5000 // RANKS, 256)
-    for rank in range(RANKS):
-        lines = run.output[f"rank {rank}"].splitlines()
-        assert [line.split()[-1] for line in lines] == ["plain", "saving", "rarer"]
-        for line in lines:
-            assert f"{full} steps, [{256 * full} {256 * (full - 1) + rest} {256 * (full - 1) + rest} " in line
 
 
 def test_the_program_for_gpus_runs_over_gloo_where_there_is_none() -> None:

@@ -5,26 +5,18 @@ from functools import partial
 import numpy as np
 import pytest
 
-from distlab.collectives import Training, parameter_server
+from distlab.collectives import parameter_server
 from distlab.simulate import World
 
 
-def trained_towards_zero(size: int) -> Training:
+@pytest.mark.parametrize("workers", [1, 2, 4, 8])
+def test_equal_workers_are_as_stale_as_there_are_others_and_one_equals_serial_descent(workers: int) -> None:
     program = partial(parameter_server, gradient=lambda weights, worker, step: weights, steps=6, learning_rate=0.1)
-    return World(size).run(program, [np.ones(3)] * size).results[0]
-
-
-def test_one_worker_is_never_stale_and_equals_serial_descent() -> None:
-    training = trained_towards_zero(2)
-    assert training.staleness == [0] * 6
-    np.testing.assert_allclose(training.weights, 0.9**6)
-
-
-@pytest.mark.parametrize("size", [3, 5, 9])
-def test_equal_workers_are_as_stale_as_there_are_others(size: int) -> None:
-    training, workers = trained_towards_zero(size), size - 1
+    training = World(workers + 1).run(program, [np.ones(3)] * (workers + 1)).results[0]
     assert training.staleness == [*range(workers), *[workers - 1] * (5 * workers)]
-    assert [update.worker for update in training.updates] == [*range(1, size)] * 6
+    assert [update.worker for update in training.updates] == [*range(1, workers + 1)] * 6
+    if workers == 1:
+        np.testing.assert_allclose(training.weights, 0.9**6)
 
 
 def test_staleness_is_what_the_weights_lacked() -> None:

@@ -36,10 +36,6 @@ def test_digits_are_scikit_learns_images_enlarged_linearly() -> None:
     np.testing.assert_allclose(digits.test.images, enlarged[is_test], atol=1e-6)
 
 
-def test_describe_says_how_many_images_and_how_to_choose_another_set() -> None:
-    assert data.describe("digits").startswith("Data: digits, 1,433 training and 364 test images (pass dataset=mnist")
-
-
 @pytest.fixture
 def places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Path]:
     """Empty folders instead of all that are searched, in the order of the search; nothing can be downloaded."""
@@ -142,33 +138,9 @@ def test_without_a_network_the_way_round_is_named(places: list[Path], monkeypatc
         data.load("mnist")
 
 
-# Files that are refused. Each is named, with what was expected and what is there, and stays as it was.
-
-
-def assert_refused(file: Path, expected: str, content: str) -> None:
-    before = file.read_bytes()
-    with pytest.raises(data.DataError) as caught:
-        data.load("mnist")
-    assert str(caught.value).startswith(f"{file}: expected {expected}")
-    assert content in str(caught.value).split(", found ")[1]
-    assert "\n" not in str(caught.value)
-    assert file.read_bytes() == before
-
-
-def test_damaged_files_are_named_and_kept_and_objects_are_never_unpickled(places: list[Path]) -> None:
-    file = write_npz(places[0], x_train=np.array([object()]))
-    assert_refused(file, "an .npz file of plain arrays", "bytes that cannot be read")
-    content = write_npz(places[0]).read_bytes()
-    file.write_bytes(content[:-1000])
-    assert_refused(file, "an .npz file of plain arrays", f"{len(content) - 1000:,} bytes that cannot be read")
-    file.unlink()
-    write_archives(places[1] / "mnist")
-    damaged = places[1] / "mnist" / datasets.ARCHIVES["x_train"]
-    damaged.write_bytes(damaged.read_bytes()[:-20])
-    assert_refused(damaged, "a gzip archive in the IDX format", "bytes that cannot be read")
-
-
-UNSUITABLE: list[tuple[dict[str, Any], str, str]] = [
+UNUSABLE = "bytes that cannot be read"
+REFUSED: list[tuple[dict[str, Any], str, str]] = [
+    ({"x_train": np.array([object()])}, "an .npz file of plain arrays", UNUSABLE),
     ({"y_train": None}, "the arrays x_train, y_train", "no y_train"),
     ({"x_train": IMAGES.reshape(40, 784)}, "x_train as uint8 (n, 28, 28)", "uint8 (40, 784)"),
     ({"x_train": IMAGES / np.float32(255)}, "x_train as uint8", "float32 (40, 28, 28)"),
@@ -177,8 +149,29 @@ UNSUITABLE: list[tuple[dict[str, Any], str, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("changed", "expected", "content"), UNSUITABLE)
-def test_unsuitable_arrays_are_refused(
+def assert_refused(file: Path, expected: str, content: str) -> None:
+    """Fail unless the file is named, with what was expected and what is there, and stays as it was."""
+    before = file.read_bytes()
+    with pytest.raises(data.DataError) as caught:
+        data.load("mnist")
+    assert str(caught.value).startswith(f"{file}: expected {expected}")
+    assert content in str(caught.value).split(", found ")[1]
+    assert file.read_bytes() == before
+
+
+@pytest.mark.parametrize(("changed", "expected", "content"), REFUSED)
+def test_unsuitable_arrays_are_refused_and_objects_never_unpickled(
     changed: dict[str, Any], expected: str, content: str, places: list[Path]
 ) -> None:
     assert_refused(write_npz(places[0], **changed), expected, content)
+
+
+def test_truncated_files_are_refused(places: list[Path]) -> None:
+    file = write_npz(places[0])
+    file.write_bytes(file.read_bytes()[:-1000])
+    assert_refused(file, "an .npz file of plain arrays", f"{file.stat().st_size:,} {UNUSABLE}")
+    file.unlink()
+    write_archives(places[1] / "mnist")
+    archive = places[1] / "mnist" / datasets.ARCHIVES["x_train"]
+    archive.write_bytes(archive.read_bytes()[:-20])
+    assert_refused(archive, "a gzip archive in the IDX format", UNUSABLE)

@@ -6,16 +6,11 @@ from distlab.large_batch import FourNumbers, FourNumbersPanel
 from distlab.large_batch.four_numbers import KEPT
 
 
-def test_weak_scaling_changes_three_of_the_four() -> None:
-    four = FourNumbers(60_000, 8, 100, known_rate=0.01, known_batch=100)
-    assert (four.per_replica_batch, four.global_batch, four.steps_per_epoch) == (100, 800, 75)
-    assert four.learning_rate == pytest.approx(0.08)
-
-
-def test_strong_scaling_changes_only_the_per_replica_batch() -> None:
-    four = FourNumbers.of_global_batch(60_000, 4, 100, 0.01, 100)
-    assert (four.per_replica_batch, four.global_batch, four.steps_per_epoch) == (25, 100, 600)
-    assert four.learning_rate == pytest.approx(0.01)
+def test_weak_scaling_changes_three_of_the_four_and_strong_scaling_the_per_replica_batch_alone() -> None:
+    weak, strong = FourNumbers(60_000, 8, 100, 0.01, 100), FourNumbers.of_global_batch(60_000, 4, 100, 0.01, 100)
+    assert (weak.per_replica_batch, weak.global_batch, weak.steps_per_epoch) == (100, 800, 75)
+    assert (strong.per_replica_batch, strong.global_batch, strong.steps_per_epoch) == (25, 100, 600)
+    assert (weak.learning_rate, strong.learning_rate) == pytest.approx((0.08, 0.01))
 
 
 @pytest.mark.parametrize(("rule", "rate"), [("linear", 0.16), ("square root", 0.04), ("unchanged", 0.01)])

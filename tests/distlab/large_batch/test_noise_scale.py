@@ -35,14 +35,6 @@ def test_the_estimate_is_the_known_mean_and_covariance_and_the_scale_the_ratio_o
     assert np.mean(ratios) != pytest.approx(TRACE / SQUARED_MEAN, rel=0.05)
 
 
-def test_what_allows_no_estimate_is_said() -> None:
-    assert noise_scale.NoiseScale(squared_gradient=-0.01, variance=3.0).batch == float("inf")
-    with pytest.raises(noise_scale.CannotEstimate, match="larger"):
-        noise_scale.estimate(8, 8, [1.0], [1.0])
-    with pytest.raises(noise_scale.CannotEstimate, match="no squared norms"):
-        noise_scale.estimate(8, 64, [], [])
-
-
 def test_the_bend_of_a_known_curve_is_found() -> None:
     batches = np.array([4, 8, 16, 32, 64, 128, 256, 1024])
     exact = noise_scale.fit_tradeoff(batches, 36 * (1 + 20 / batches))

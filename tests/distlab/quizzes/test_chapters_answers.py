@@ -33,9 +33,6 @@ def total(contributions: list[float]) -> float:
     return float(World(len(arrays)).run(collectives.ring_all_reduce, arrays).results[0][0])
 
 
-# Chapters 00 to 05 ---------------------------------------------------------------------------------------------------
-
-
 def updates(v: Any) -> float:
     """Count the updates of 60 seconds, one after another."""
     seconds = [1] * (v.workers - 1) + [v.slow]
@@ -60,9 +57,6 @@ def batches(v: Any) -> float:
             if filled == v.batch or is_last:
                 count, filled = count + 1, 0
     return count
-
-
-# Chapters 06 to 09 ---------------------------------------------------------------------------------------------------
 
 
 def after_the_collective(v: Any) -> str:
@@ -139,9 +133,6 @@ def in_16_bits(v: Any) -> str:
     with np.errstate(over="ignore"):
         sums = np.cumsum(np.full(v.ranks, v.value, np.float16), dtype=np.float16)
     return "Infinity" if np.isinf(sums[-1]) else f"{v.value:,}, up to rounding"
-
-
-# Chapters 10 to 15 ---------------------------------------------------------------------------------------------------
 
 
 def noise_scale(v: Any) -> float:

@@ -9,10 +9,8 @@ from distlab.quizzes.quiz import draw_item
 
 def asked(right: float | str, wrong: float | str, unit: str = "ms") -> Item:
     item = Item("name", "00", {})
-    item.choose("""How
-        long?""")
-    item.right(right, unit).why("""Two
-        of them.""")
+    item.choose("How\n        long?")
+    item.right(right, unit).why("Two\n        of them.")
     item.wrong(wrong, "A mistake").why("Because.")
     return item
 
@@ -36,15 +34,12 @@ def test_counts_differ_by_one_and_other_numbers_by_more(
     assert item.tolerance == (0.02 if isinstance(right, float) else 0)
 
 
-def test_numbers_that_make_a_mistake_right_are_drawn_again() -> None:
+def test_every_value_is_drawn_equally_often_several_are_different_and_ambiguous_items_are_drawn_again() -> None:
     def doubled(item: Item, value: int = pick(2, 3)) -> None:
         item.right(2 * value).why("Why.")
         item.wrong(value**2, "The square").why("No.")
 
     assert {draw_item("06", doubled, seed).values["value"] for seed in range(50)} == {3}
-
-
-def test_every_value_is_drawn_equally_often_and_several_are_different() -> None:
     generator, choices, several = np.random.default_rng(2), pick("a", "b", "c"), pick_several(3, "a", "b", "c", "d")
     assert isinstance(choices, Choices) and isinstance(several, Choices)
     drawn = [choices.draw(generator) for _ in range(3_000)]

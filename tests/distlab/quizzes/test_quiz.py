@@ -1,4 +1,4 @@
-"""Which questions a quiz has: the same for a seed, others for another one, spread over the chapters."""
+"""Which questions a quiz has, on paper and for programs: the same for a seed, spread over the chapters."""
 
 import json
 from collections import Counter
@@ -7,7 +7,7 @@ import pytest
 
 from course_tools.__main__ import main
 from distlab import quizzes
-from distlab.quizzes import CHAPTERS, draw, page, paper
+from distlab.quizzes import CHAPTERS, Kind, draw, page, paper
 from distlab.quizzes.quiz import templates
 
 
@@ -29,11 +29,17 @@ def test_an_exam_of_40_takes_equally_many_of_each_chapter_in_order_and_none_twic
     assert places == sorted(set(places))
 
 
-def test_in_a_notebook_a_quiz_is_html_and_elsewhere_text_without_answers() -> None:
-    quiz = quizzes.ask("06")
+def test_a_sheet_has_every_question_and_option_and_the_answers_with_each_mistake_only_if_asked_for() -> None:
+    quiz = quizzes.ask("06", seed=4)
+    sheet, answers = (paper.markdown(quiz.items, "Exam", with_answers) for with_answers in (False, True))
+    assert answers.startswith(sheet.rstrip())
+    for place, item in enumerate(quiz.items, 1):
+        assert item.text in sheet and item.text in repr(quiz)
+        assert item.kind is Kind.NUMBER or all(f") {option.text}\n" in sheet for option in item.options)
+        assert not any(option.explanation in text for option in item.options for text in (sheet, repr(quiz)))
+        assert f"{place}. **{paper.answer(item)}**" in answers
+        assert all(f"{option.mistake}. {option.explanation}" in answers for option in item.wrong_options)
     assert quiz._repr_html_().startswith("<section")
-    assert quiz.items[0].text in repr(quiz)
-    assert not any(option.explanation in repr(quiz) for item in quiz.items for option in item.options)
 
 
 def test_the_command_prints_sheets_pages_and_json(capsys: pytest.CaptureFixture[str]) -> None:
@@ -43,13 +49,23 @@ def test_the_command_prints_sheets_pages_and_json(capsys: pytest.CaptureFixture[
         "": paper.markdown(items, title, with_answers=False),
         "--answers": paper.markdown(items, title, with_answers=True),
         "--form=html": page.document(items, title, "quiz-1", with_answers=False),
-        "--form=json": paper.as_json(items, 1, with_answers=False),
     }
     for option, text in expected.items():
         assert main(["quiz", "6,07", "--count", "3", *([option] if option else [])]) == 0
         assert capsys.readouterr().out == text + "\n"
-    assert main(["quiz", "all", "--count", "40", "--seed", "7", "--form", "json"]) == 0
-    assert {question["chapter"] for question in json.loads(capsys.readouterr().out)["questions"]} == set(CHAPTERS)
+
+
+def test_json_has_answers_only_if_they_are_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
+    items, printed = draw(CHAPTERS, 7, 40).items, []
+    for option in ([], ["--answers"]):
+        assert main(["quiz", "all", "--count", "40", "--seed", "7", "--form", "json", *option]) == 0
+        printed.append(json.loads(capsys.readouterr().out))
+    without, with_answers = printed
+    assert without["seed"] == 7
+    assert not any("answers" in entry or "tolerance" in entry for entry in without["questions"])
+    for entry, item in zip(with_answers["questions"], items, strict=True):
+        assert (entry["chapter"], entry["kind"]) == (item.chapter, item.kind.value)
+        assert [answer["right"] for answer in entry["answers"]] == [option.is_right for option in item.options]
 
 
 def test_a_mistake_ends_in_one_sentence(capsys: pytest.CaptureFixture[str]) -> None:
