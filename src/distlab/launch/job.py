@@ -94,7 +94,6 @@ class LaunchError(PlainError, RuntimeError):
     """The job could not be started or did not end well; `run` holds what there was of it, None if nothing started."""
 
     def __init__(self, message: str, run: LaunchedRun | None = None) -> None:
-        """With the message for the user."""
         super().__init__(message)
         self.run = run
 
@@ -106,7 +105,6 @@ class WorkerFailed(LaunchError):
     """
 
     def __init__(self, rank: str, exit_code: int | None, message: str, run: LaunchedRun) -> None:
-        """With the first rank that failed."""
         super().__init__(message, run)
         self.rank = rank
         self.exit_code = exit_code
@@ -116,7 +114,6 @@ class WorkerMissing(LaunchError):
     """Within the deadline for starting the ranks in `ranks` did not connect."""
 
     def __init__(self, ranks: list[str], message: str, run: LaunchedRun) -> None:
-        """With the names of the missing ranks."""
         super().__init__(message, run)
         self.ranks = ranks
 

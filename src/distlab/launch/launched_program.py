@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import TypedDict
 
 from distlab.launch.job import Job, LaunchError
-from distlab.runtime.lookups import seen_from
 from distlab.runtime.tables import as_typed
 
 # Importing TensorFlow alone takes a loaded machine most of a minute.
@@ -63,9 +62,7 @@ class LaunchedProgram:
     def __post_init__(self) -> None:
         """Raises LaunchError if there is no such program."""
         if not self.module and not Path(self.file).is_file():
-            raise LaunchError(
-                f"There is no program {self.file}{seen_from(self.file)}; give a Python file, or -m and a module."
-            )
+            raise LaunchError(f"There is no file {Path(self.file).absolute()}; give one, or -m and a module.")
 
     def words(self, python: str, file: str | Path, result: str) -> list[str]:
         """The command line, with the program's `file` unless it is a module, and `result` as the file of its result."""
