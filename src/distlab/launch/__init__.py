@@ -18,12 +18,10 @@ from distlab.launch.launched_program import Settings
 from distlab.launch.starters import alone, horovodrun, mpirun, mxnet, tensorflow, torchrun
 
 if TYPE_CHECKING:
-    from distlab.launch.engines import Engines, EnginesFailed, start_engines
+    from distlab.launch.engines import Engines
 
 __all__ = [
     "DeadlinePassed",
-    "Engines",
-    "EnginesFailed",
     "HorovodMissing",
     "LaunchError",
     "LaunchedRun",
@@ -42,10 +40,8 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> object:
-    """The names of `engines`, which imports Jupyter's kernel: only when they are asked for."""
-    if name in ("Engines", "EnginesFailed", "start_engines"):
-        from distlab.launch import engines
+def start_engines(ranks: int) -> "Engines":
+    """Start that many ranks of one MPI job, which wait for cells with `%%px`; see `engines`."""
+    from distlab.launch import engines  # it imports Jupyter's kernel
 
-        return getattr(engines, name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return engines.start_engines(ranks)

@@ -58,20 +58,18 @@ class PythonOutput(OutStream):
 class Engines:
     """Running engines; `view` is ipyparallel's view of all of them, engine n is rank n of MPI."""
 
-    running: ClassVar[list["Engines"]] = []
+    latest: ClassVar["Engines | None"] = None
 
     def __init__(self, client: "Client", stack: ExitStack) -> None:
         """`stack` ends the engines when it is closed."""
         self.view: DirectView = client[:]
         self._client, self._stack = client, stack
         atexit.register(self.stop)
-        self.running.append(self)
+        Engines.latest = self
 
     def stop(self) -> None:
         """End the engines and remove their files; calling it again does nothing."""
         atexit.unregister(self.stop)
-        if self in self.running:
-            self.running.remove(self)
         self._client.close(linger=0)
         self._stack.close()
 
@@ -86,8 +84,8 @@ def start_engines(ranks: int) -> Engines:
     from IPython import get_ipython
     from traitlets.config import Config
 
-    for former in [*Engines.running]:
-        former.stop()
+    if Engines.latest:
+        Engines.latest.stop()
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="distlab-", ignore_cleanup_errors=True)))
         mark = processes.new_mark()
