@@ -14,7 +14,7 @@ from pathlib import Path
 import psutil
 
 from distlab.launch import fork_server, rank_process
-from distlab.launch.first_failure import LOST_RANK, OWN, in_order
+from distlab.launch.first_failure import Cause, in_order, notes_left_worker
 from distlab.launch.job import (
     HOST,
     DeadlinePassed,
@@ -160,7 +160,7 @@ class _Supervisor:
         match event:
             case Line(name, text):
                 self._lines.setdefault(name, deque(maxlen=_KEPT_LINES)).append(text)
-                if self._launched.echo:
+                if self._launched.echo and not (0 in self._ended.values() and notes_left_worker(text)):
                     print(f"[{name}] {text}", flush=True)
             case RankStarted(name, pid):
                 self._pids[name] = pid
@@ -181,11 +181,11 @@ class _Supervisor:
         """For how many seconds after the first failure the others may still end."""
         cause, _ = self._failures()[0]
         # What has started ranks fails because of one of them, whose own end may be told later; or before any has begun.
-        if cause == OWN or (cause == LOST_RANK and not self._pids):
+        if cause is Cause.OWN or (cause is Cause.LOST_RANK and not self._pids):
             return _SECONDS_TO_END_RANKS if self._starter else _SECONDS_AFTER_FAILURE
         return _SECONDS_FOR_CAUSE
 
-    def _failures(self) -> list[tuple[int, Ended]]:
+    def _failures(self) -> list[tuple[Cause, Ended]]:
         return in_order(self._failed, self._lines, self._starter)
 
     def _has_connected(self, name: str) -> bool:
