@@ -13,8 +13,7 @@ It imports `cluster_spec`, `devices` and `runtime` only.
 from typing import TYPE_CHECKING
 
 from distlab.launch.horovod import HorovodMissing, horovod_problem, require_horovod
-from distlab.launch.job import DeadlinePassed, LaunchedRun, LaunchError, WorkerFailed, WorkerMissing
-from distlab.launch.launched_program import Settings
+from distlab.launch.job import DeadlinePassed, LaunchedRun, LaunchError, Settings, WorkerFailed, WorkerMissing
 from distlab.launch.starters import alone, horovodrun, mpirun, mxnet, tensorflow, torchrun
 
 if TYPE_CHECKING:

@@ -7,8 +7,7 @@ from typing import Annotated, Literal
 
 from cyclopts import Parameter
 
-from distlab.launch.job import LaunchError
-from distlab.launch.launched_program import SECONDS, START_SECONDS, Settings
+from distlab.launch.job import SECONDS, START_SECONDS, LaunchError, Settings
 from distlab.launch.starters import PROCESSES, horovodrun, mpirun, mxnet, tensorflow, torchrun
 from distlab.runtime import processes
 

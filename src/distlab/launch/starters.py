@@ -10,8 +10,7 @@ from typing import Unpack
 
 from distlab import devices
 from distlab.cluster_spec import tf_config
-from distlab.launch.job import Command, Job, LaunchedRun, free_addresses
-from distlab.launch.launched_program import LaunchedProgram, Settings
+from distlab.launch.job import Command, Job, LaunchedProgram, LaunchedRun, Settings, free_addresses
 from distlab.launch.supervisor import run
 
 PROCESSES = 2
