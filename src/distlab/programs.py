@@ -10,7 +10,7 @@ from types import ModuleType
 from IPython.display import Markdown
 
 from distlab.runtime.errors import PlainError
-from distlab.runtime.lookups import look_up, seen_from
+from distlab.runtime.lookups import look_up
 
 FOLDER = Path(__file__).parents[2] / "notebooks" / "programs"
 """The programs that chapters launch, a folder for each chapter."""
@@ -65,7 +65,7 @@ def module(program: str | Path) -> ModuleType:
 
 def _require_file(program: str | Path) -> None:
     if not Path(program).is_file():
-        raise NoSuchProgram(f"There is no file {program}{seen_from(program)}.")
+        raise NoSuchProgram(f"There is no file {Path(program).absolute()}.")
 
 
 def _definitions(text: str) -> dict[str, Definition]:

@@ -10,7 +10,6 @@ from traitlets.config import Config
 
 from distlab.labs.answer import line_of
 from distlab.labs.plain_data import Plain
-from distlab.runtime.errors import message_of
 
 # Magics that run Python code, and their options: the code runs, once.
 _RUNNING = r"(?m)^((?:[ \t]*\w+ *= *)?[ \t]*)(?:%%capture.*|%%?time(?:it)?\b(?:[ \t]+-[a-z]\w*(?:[ \t]*\d+)?)*[ \t]*)"
@@ -43,7 +42,7 @@ class Cells:
         line = error.lineno if isinstance(error, SyntaxError) else line_of(error.__traceback__, self.namespace)
         message = ""
         with suppress(BaseException):  # a class of the student's own
-            message = str(error.msg if isinstance(error, SyntaxError) else message_of(error))[:2000]
+            message = str(error.msg if isinstance(error, SyntaxError) else error)[:2000]
         return [type(error).__name__, message, line if isinstance(line, int) else None]
 
 

@@ -18,7 +18,6 @@ from course_tools.setup import horovod
 from distlab import data, devices, frameworks, launch
 from distlab.launch.job import is_of_another_job
 from distlab.runtime import processes
-from distlab.runtime.other_mpi import other_mpi_fix
 
 SECONDS = 300
 # The states of what the course does not need, and which is simply not there.
@@ -127,7 +126,7 @@ def _machine() -> list[Finding]:
 
 
 def _mpi() -> list[Finding]:
-    fix = other_mpi_fix() or "run `make setup`; Open MPI comes from the package index"
+    fix = "run `make setup`; Open MPI comes from the package index"
     if not (program := shutil.which("mpirun")):
         return [Finding("MPI", False, "no mpirun", fix)]
     here = {name: value for name, value in os.environ.items() if not is_of_another_job(name)}
@@ -155,7 +154,7 @@ def _horovod(said: str) -> list[Finding]:
     if problem := launch.horovod_problem():
         return [Finding("Horovod", False, "not usable", problem)]
     answer = re.search(r"(?m)^all-reduce: 2 3\.0 (\w+) (\w+) (\w+)$", said)
-    fix = other_mpi_fix() or "see docs/troubleshooting.md; `make horovod` installs it again"
+    fix = "see docs/troubleshooting.md; `make horovod` installs it again"
     if not answer:
         return [Finding("Horovod", False, f"no all-reduce over two ranks: {_last_line(said)}", fix)]
     fixes = {"Gloo": fix, "MPI": fix, "NCCL": "only GPUs need it: `make horovod GPU=nccl`"}

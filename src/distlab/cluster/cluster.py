@@ -9,12 +9,12 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
+from pwd import getpwuid
 
 import psutil
 
-from distlab.cluster import configuration, namespaces, network
-from distlab.cluster.configuration import LOGS
-from distlab.cluster.namespaces import MUNGE_SOCKET, STATE, ClusterError, checked
+from distlab.cluster import namespaces, network
+from distlab.cluster.namespaces import STATE, ClusterError, checked
 from distlab.cluster.network import Link
 from distlab.runtime import processes
 from distlab.runtime.lookups import look_up
@@ -26,16 +26,15 @@ SECONDS_FOR_AN_ANSWER = 600.0
 SECONDS_TO_START, SECONDS_TO_END = 300.0, 60.0
 SECONDS_BETWEEN_LOOKS = 0.1
 LINES_OF_A_LOG = 5
+NOT_RUNNING = "The cluster does not run; start it with 'make cluster' or 'distlab cluster up'."
 
 
 class Cluster:
     """A running cluster; a `with` block ends it."""
 
-    def __init__(self, name: str, holder: psutil.Process) -> None:
-        self.name = name
+    def __init__(self, holder: psutil.Process) -> None:
         self._holder = holder
-        self._root = Path(f"/proc/{holder.pid}/root")
-        self._links = self._root / STATE[1:] / "links.json"
+        self._state = Path(f"/proc/{holder.pid}/root{STATE}")
 
     def __enter__(self) -> "Cluster":
         return self
@@ -63,11 +62,7 @@ class Cluster:
 
     def links(self) -> dict[str, Link]:
         """What each node's link lets through."""
-        self._enter()
-        try:
-            written = json.loads(self._links.read_text())
-        except FileNotFoundError:
-            raise ClusterError(f"The cluster {self.name!r} is not ready: wait, or end it and start it again.") from None
+        written = json.loads((self._state / "links.json").read_text())
         return {node: Link(**fields) for node, fields in written.items()}
 
     def link(self, node: str, rate: str | None = None, latency: str | None = None) -> None:
@@ -87,25 +82,21 @@ class Cluster:
 
     def down(self) -> None:
         """End the cluster with every job; nothing of it stays."""
-        try:
+        with suppress(psutil.NoSuchProcess):
             self._holder.kill()
             self._holder.wait(SECONDS_TO_END)  # it is over when all the others are
-        except psutil.NoSuchProcess:
-            pass
-        except psutil.TimeoutExpired:
-            raise ClusterError(f"Process {self._holder.pid} holds the cluster and does not end.") from None
 
     def start(self, nodes: Sequence[str]) -> None:
         """Everything, until every node is idle; `up` calls it for a holder that has just started."""
+        folder, user = Path(__file__).parent, getpwuid(os.geteuid()).pw_name
+        script = ["env", f"--chdir={STATE}", "sh", "-ex", str(folder / "start.sh"), str(folder), user]
         try:
-            configuration.write(self._root, nodes)
-            script = ["env", f"--chdir={STATE}", "sh", "-ex", str(Path(__file__).with_name("start.sh"))]
-            words = [namespaces.FIRST_PROCESS, shlex.join(namespaces.as_user()), *nodes]
-            pids = checked([*self._enter(), *script, *words]).split()
+            pids = checked([*self._enter(), *script, shlex.join(namespaces.as_user()), *nodes]).split()
             self._write({node: Link(int(pid)) for node, pid in zip(nodes, pids, strict=True)})
             self._wait_until_idle()
-        except (ClusterError, OSError, subprocess.TimeoutExpired) as error:
-            raise ClusterError(f"The cluster did not start: {error}\n{self._last_lines()}".strip()) from error
+        except (ClusterError, subprocess.TimeoutExpired) as error:
+            logs = "\n".join(f"{log.name}: {line}" for log, line in self._last_lines())
+            raise ClusterError(f"The cluster did not start: {error}\n{logs}".strip()) from error
 
     def _wait_until_idle(self) -> None:
         deadline = time.monotonic() + SECONDS_TO_START
@@ -117,16 +108,14 @@ class Cluster:
             time.sleep(SECONDS_BETWEEN_LOOKS)
         raise ClusterError(f"the nodes were not ready after {SECONDS_TO_START:g} s")
 
-    def _last_lines(self) -> str:
+    def _last_lines(self) -> list[tuple[Path, str]]:
         """The ends of the daemons' logs."""
-        lines = []
-        for log in sorted((self._root / LOGS[1:]).glob("*.log")):
-            lines += [f"{log.name}: {line}" for line in log.read_text(errors="replace").splitlines()[-LINES_OF_A_LOG:]]
-        return "\n".join(lines)
+        logs = sorted((self._state / "log").glob("*.log"))
+        return [(log, line) for log in logs for line in log.read_text(errors="replace").splitlines()[-LINES_OF_A_LOG:]]
 
     def _enter(self) -> list[str]:
         if not self._holder.is_running():
-            raise ClusterError(not_running(self.name))
+            raise ClusterError(NOT_RUNNING)
         return namespaces.entering(self._holder.pid)
 
     def _change(self, node: str, change: Callable[..., Link], *arguments: object) -> None:
@@ -134,20 +123,19 @@ class Cluster:
         self._write(links | {node: change(self._enter(), node, look_up(links, node, "node"), *arguments)})
 
     def _write(self, links: dict[str, Link]) -> None:
-        self._links.write_text(json.dumps({node: asdict(link) for node, link in links.items()}))
+        (self._state / "links.json").write_text(json.dumps({node: asdict(link) for node, link in links.items()}))
 
 
 def up(name: str = DEFAULT_NAME, nodes: int = NODES) -> Cluster:
     """Start a cluster and wait until Slurm has work for it; ClusterError if it cannot, or runs already."""
     if not 1 <= nodes <= MOST_NODES:
         raise ClusterError(f"A cluster has 1 to {MOST_NODES} nodes, not {nodes}.")
-    require_outside()
     if sentence := namespaces.missing():
         raise ClusterError(sentence)
     if find(name):
-        raise ClusterError(f"The cluster {name!r} runs already; end it with 'distlab cluster down'.")
+        raise ClusterError("The cluster runs already; end it with 'distlab cluster down'.")
     try:
-        cluster = Cluster(name, namespaces.start_holder(name))
+        cluster = Cluster(namespaces.start_holder(name))
         cluster.start([f"node{number}" for number in range(1, nodes + 1)])
     except BaseException:
         if begun := find(name):
@@ -157,20 +145,8 @@ def up(name: str = DEFAULT_NAME, nodes: int = NODES) -> Cluster:
 
 
 def find(name: str = DEFAULT_NAME) -> Cluster | None:
-    """The cluster of that name, if it runs."""
+    """The cluster of that name, if it runs; ClusterError inside a cluster, from where most of it cannot be seen."""
+    if Path(namespaces.MUNGE_SOCKET).is_socket():
+        raise ClusterError(f"You are on {os.uname().nodename}, inside a cluster: leave it first.")
     holder = namespaces.find_holder(name)
-    return Cluster(name, holder) if holder else None
-
-
-def require_outside() -> None:
-    """Raise ClusterError inside a cluster: most of its processes cannot be seen from there, and it would end itself."""
-    if Path(MUNGE_SOCKET).is_socket():
-        host = os.uname().nodename
-        raise ClusterError(f"You are on {host}, inside a cluster: leave it first, and repeat the command from outside.")
-
-
-def not_running(name: str) -> str:
-    """That the cluster does not run, and the command that starts it."""
-    if name == DEFAULT_NAME:
-        return f"The cluster {name!r} does not run; start it with 'make cluster' or 'distlab cluster up'."
-    return f"The cluster {name!r} does not run; start it with 'distlab cluster up --name {name}'."
+    return Cluster(holder) if holder else None

@@ -6,7 +6,6 @@ calls gave when it was recorded, so that every cell runs on every machine.
 
 import atexit
 import re
-import shlex
 import sys
 import time
 from collections.abc import Callable
@@ -19,17 +18,16 @@ from distlab import recorded_results
 from distlab.cluster.cluster import Cluster
 from distlab.cluster.namespaces import ClusterError, missing
 from distlab.recorded_results import BadRecord
+from distlab.runtime.startup_notes import NOTES
 from distlab.runtime.tables import as_typed
 
 RECORD = "notebook"
 """Name of the file with all that a notebook was told, in the folder `recorded` of its programs."""
 
 COMMAND = "make record-cluster"
-FEWEST_NODES = 3
 SECONDS_FOR_A_COMMAND = 300.0
 SECONDS_FOR_A_JOB = 800.0
 SECONDS_BETWEEN_LOOKS = 0.2
-_STARTUP_NOTES = re.compile(r"^(?:WARNING: All log messages before absl::|I\d{4} ).*\n?", re.MULTILINE)
 HOW_TO_MEASURE = "Run `make cluster` in a terminal, then this notebook again, and it measures."
 
 
@@ -43,12 +41,9 @@ class LoginNode:
     def __init__(self, cluster: Cluster | None, folder: Path, programs: Path, without: str | None = None) -> None:
         """`cluster`: None reads the record, which `programs` has. `folder`: where commands run, which all nodes see.
 
-        `without` says in one sentence why the record is read although a cluster runs.
+        `without` says in one sentence why the record is read.
         """
-        self._folder, self._programs = Path(folder), Path(programs)
-        if cluster and len(cluster.nodes()) < FEWEST_NODES:
-            without = f"The cluster has {len(cluster.nodes())} nodes, and this chapter needs {FEWEST_NODES}."
-        self._cluster = None if without else cluster
+        self._cluster, self._folder, self._programs = cluster, Path(folder), Path(programs)
         self._kept: dict[str, list[Any]] = {}
         self._jobs: list[int] = []
         if self._cluster:
@@ -109,7 +104,7 @@ class LoginNode:
         def look(state: str) -> str | None:
             matches = re.findall(pattern, path.read_text(errors="replace"), re.MULTILINE) if path.exists() else []
             if not matches and not state:
-                raise ClusterError(f"Job {job} ended before {shlex.quote(pattern)} was in {file}.")
+                raise ClusterError(f"Job {job} ended before {pattern!r} was in {file}.")
             return self._neutral(str(matches[-1])) if matches else None
 
         return str(self._result(f"wait for {pattern} in {file}", lambda: self._look(job, look)))
@@ -131,9 +126,7 @@ class LoginNode:
                 self._cluster.link(name, rate, latency)
 
     def record(self) -> Path:
-        """Write all that the calls gave as the record; returns its file."""
-        if not self._cluster:
-            raise BadRecord("There is nothing to record: no cluster runs; start one with 'make cluster'.")
+        """Write all that the calls gave on the cluster as the record; returns its file."""
         versions = {"slurm": self._slurm, "python": python_version()}
         versions |= {package: version(package) for package in ("tensorflow", "horovod")}
         folder = self._programs / "recorded"
@@ -189,5 +182,5 @@ class LoginNode:
 
     def _neutral(self, text: str) -> str:
         """Without paths of this machine, and without TensorFlow's notes about its start."""
-        text = _STARTUP_NOTES.sub("", text)
+        text = "".join(line for line in text.splitlines(keepends=True) if not NOTES.match(line))
         return text.replace(str(self._folder), "~/jobs").replace(sys.prefix, ".venv")

@@ -45,21 +45,16 @@ def missing() -> str | None:
     """One sentence about what a cluster needs and is missing here, and how to get it; None where one can start."""
     if sys.platform != "linux":
         return "The cluster needs Linux: its nodes are namespaces of the Linux kernel."
-    is_root = os.geteuid() == 0
     if packages := [package for package, names in _PACKAGES.items() if not all(map(program, names))]:
-        command = f"{'' if is_root else 'sudo '}apt-get install {' '.join(packages)}"
+        command = f"{'' if os.geteuid() == 0 else 'sudo '}apt-get install {' '.join(packages)}"
         return f"The cluster needs Debian packages that are not installed; install them with '{command}'."
     # Kernels, containers and security modules each have their own way to refuse: try it.
     finished = subprocess.run([*_unshare(), "mount", "-t", "proc", "proc", "/proc"], capture_output=True, check=False)
     if finished.returncode == 0:
         return None
-    if is_root:
-        return (
-            "The cluster needs the right to create namespaces, which this container lacks; start it with --privileged."
-        )
     return (
-        "The cluster needs the right to create user namespaces; run as root, or allow them with 'sudo sysctl -w "
-        "kernel.apparmor_restrict_unprivileged_userns=0' (Ubuntu) or 'sudo sysctl -w user.max_user_namespaces=10000'."
+        "The cluster needs the right to create namespaces: be root, in a container with --privileged, or allow "
+        "users with 'sudo sysctl -w kernel.apparmor_restrict_unprivileged_userns=0 user.max_user_namespaces=10000'."
     )
 
 

@@ -7,15 +7,13 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from distlab.cluster import relay
-from distlab.cluster.namespaces import LOGIN, ClusterError, checked, entering_node
+from distlab.cluster.namespaces import ClusterError, checked, entering_node
 from distlab.runtime import processes
 
-_BRIDGE = "switch"
 _UNITS = {
     "rate": {"bit": 1, "kbit": 1e3, "mbit": 1e6, "gbit": 1e9},
     "latency": {"us": 1e-6, "ms": 1e-3, "s": 1.0},
 }
-_EXAMPLES = {"rate": "100mbit", "latency": "5ms"}
 # How much may pass at once at full speed, and how long a full queue may get.
 _BURST_SECONDS, _LEAST_BURST_BYTES, _QUEUE = 0.005, 32_000, "50ms"
 
@@ -35,24 +33,17 @@ class Link:
     relay_pid: int | None = None
 
 
-def address(node: str) -> str:
-    """The address of a node in the cluster's network."""
-    return "10.99.0.254" if node == LOGIN else f"10.99.0.{node.removeprefix('node')}"
-
-
 def amount(kind: str, text: str) -> float:
     """A "rate" in bits per second, or a "latency" in seconds, written as tc writes it; ClusterError if it is not."""
     match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([a-z]+)", text.strip().lower())
-    units = _UNITS[kind]
-    if not match or match[2] not in units:
-        choice = ", ".join(units)
-        raise ClusterError(f"{text!r} is no {kind}; write a number and one of {choice}, such as {_EXAMPLES[kind]!r}.")
-    return float(match[1]) * units[match[2]]
+    if not match or match[2] not in _UNITS[kind]:
+        raise ClusterError(f"{text!r} is no {kind}; write a number and one of {', '.join(_UNITS[kind])}.")
+    return float(match[1]) * _UNITS[kind][match[2]]
 
 
 def connect(enter: Sequence[str], node: str, link: Link, is_up: bool) -> Link:
     """Plug a cable in, or out."""
-    checked([*enter, "ip", "link", "set", _port(node), "up" if is_up else "down"])
+    checked([*enter, "ip", "link", "set", f"to-{node}", "up" if is_up else "down"])
     return replace(link, is_up=is_up)
 
 
@@ -62,36 +53,29 @@ def limit(enter: Sequence[str], node: str, link: Link, rate: str | None, latency
     seconds = amount("latency", latency) if latency else None
     if link.relay_pid:
         checked([*enter, "sh", "-c", f"kill {link.relay_pid}"])
-        checked([*enter, "ip", "link", "delete", f"{_port(node)}-a"])
-        checked([*enter, "ip", "link", "set", _port(node), "master", _BRIDGE])
+        checked([*enter, "ip", "link", "delete", f"to-{node}-a"])
+        checked([*enter, "ip", "link", "set", f"to-{node}", "master", "switch"])
+    relay_pid = _start_relay(enter, node, seconds) if seconds else None
     # Where the node sends, and where it is sent to.
-    ends = {"eth0": [*enter, *entering_node(link.node_pid, "net")], _port(node): enter}
-    for interface, where in ends.items():
+    for interface, where in (("eth0", [*enter, *entering_node(link.node_pid, "net")]), (f"to-{node}", enter)):
         with suppress(ClusterError):  # there is nothing to delete
             checked([*where, "tc", "qdisc", "delete", "dev", interface, "root"])
-    relay_pid = _start_relay(enter, node, seconds) if seconds else None
-    if bits:
-        burst = max(_LEAST_BURST_BYTES, bits / 8 * _BURST_SECONDS)
-        bucket = ["tbf", "rate", f"{bits:.0f}bit", "burst", f"{burst:.0f}", "latency", _QUEUE]
-        for interface, where in ends.items():
+        if bits:
+            burst = max(_LEAST_BURST_BYTES, bits / 8 * _BURST_SECONDS)
+            bucket = ["tbf", "rate", f"{bits:.0f}bit", "burst", f"{burst:.0f}", "latency", _QUEUE]
             checked([*where, "tc", "qdisc", "add", "dev", interface, "root", *bucket])
     return replace(link, rate=bits, latency=seconds, relay_pid=relay_pid)
 
 
 def _start_relay(enter: Sequence[str], node: str, latency: float) -> int:
     """Between a cable and the switch; the relay's process, which is ready."""
-    near, far = f"{_port(node)}-a", f"{_port(node)}-b"
+    port, near, far = f"to-{node}", f"to-{node}-a", f"to-{node}-b"
     checked([*enter, "ip", "link", "add", near, "type", "veth", "peer", "name", far])
-    checked([*enter, "ip", "link", "set", _port(node), "nomaster"])
-    checked([*enter, "ip", "link", "set", far, "master", _BRIDGE, "up"])
+    checked([*enter, "ip", "link", "set", port, "nomaster"])
+    checked([*enter, "ip", "link", "set", far, "master", "switch", "up"])
     checked([*enter, "ip", "link", "set", near, "up"])
     # Without the mark: the relay outlives who asks for it.
     background = ["env", f"--unset={processes.MARK}", "setsid", "--fork"]
     # Until it tells its number nothing passes, and a connection that is opened meanwhile may fail.
-    command = [*background, sys.executable, "-IS", relay.__file__, str(latency), _port(node), near]
+    command = [*background, sys.executable, "-IS", relay.__file__, str(latency), port, near]
     return int(checked([*enter, *command]))
-
-
-def _port(node: str) -> str:
-    """The switch's end of a cable."""
-    return f"to-{node}"

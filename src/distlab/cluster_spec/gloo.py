@@ -5,6 +5,7 @@ import socket
 import threading
 import time
 from collections.abc import Mapping, MutableMapping
+from contextlib import suppress
 
 from distlab.cluster_spec.slurm import slurm_task
 from distlab.cluster_spec.spec import fail
@@ -60,23 +61,15 @@ def check_mpi_of_srun(environment: Mapping[str, str] = os.environ, *, or_gloo: b
     tasks = environment.get("SLURM_STEP_NUM_TASKS", "1")
     knows_others = any(name.startswith(_TOLD_BY_MPI) for name in environment) or "HOROVOD_RANK" in environment
     if "SLURM_PROCID" in environment and tasks != "1" and not knows_others:
-        other_fix = ", or --gloo-from-slurm to the program" if or_gloo else ""
-        fail(
-            f"SLURM_STEP_NUM_TASKS is {tasks}, and these tasks do not know of each other: add --mpi=pmix to srun"
-            f"{other_fix}"
-        )
+        fix = "add --mpi=pmix to srun" + (", or --gloo-from-slurm to the program" if or_gloo else "")
+        fail(f"SLURM_STEP_NUM_TASKS is {tasks}, and these tasks do not know of each other: {fix}")
 
 
 def _wait_for_store(host: str, port: int, seconds: float) -> None:
     deadline = time.monotonic() + seconds
-    while True:
-        try:
+    while time.monotonic() < deadline:
+        with suppress(OSError):
             socket.create_connection((host, port), timeout=1).close()
             return
-        except OSError as error:
-            if time.monotonic() > deadline:
-                fail(
-                    f"rank 0 on {host} did not answer at port {port} within {seconds:.0f} s ({error}): "
-                    "look for its error in the job's output"
-                )
         time.sleep(SECONDS_BETWEEN_CALLS)
+    fail(f"rank 0 on {host} did not answer at port {port} within {seconds:.0f} s: look for its error in the output")

@@ -34,17 +34,11 @@ def slurm_task(environment: Mapping[str, str] = os.environ) -> tuple[dict[str, l
         together = int(environment.get("SLURM_DIST_PLANESIZE", 1)) if distribution == "plane" else 1
         places.sort(key=lambda place: place[1] // together)
     if rank >= len(places):
-        fail(
-            f"SLURM_PROCID is {rank}, but SLURM_STEP_TASKS_PER_NODE counts {len(places)} tasks: start the program in "
-            "only one component of a heterogeneous job"
-        )
+        fail(f"SLURM_PROCID is {rank} of {len(places)} tasks: start only one component of a heterogeneous job")
     # A wrong address would show only as a job that waits forever.
     own = environment.get("SLURMD_NODENAME", places[rank][0])
     if distribution not in ("block", "pack", "nopack", "cyclic", "plane") or own != places[rank][0]:
-        fail(
-            f"SLURM_DISTRIBUTION is {quoted(distribution)}, which does not say that rank {rank} is on {quoted(own)}: "
-            "start the program with srun --distribution=block"
-        )
+        fail(f"SLURM_DISTRIBUTION is {distribution}, and rank {rank} is on {own}: start with srun --distribution=block")
     return {"worker": [f"{host}:{port + place}" for host, place in places]}, rank
 
 
@@ -83,8 +77,5 @@ def tasks_per_node(text: str) -> list[int]:
 def _variable(environment: Mapping[str, str], name: str) -> str:
     value = environment.get(name)
     if not value:
-        fail(
-            f"{name} is not set: start the program with srun, in a batch script or after salloc, or leave out "
-            "the option that asks Slurm, such as --slurm"
-        )
+        fail(f"{name} is not set: start the program with srun, or leave out the option that asks Slurm (--slurm)")
     return value

@@ -1,11 +1,9 @@
 """What a TF_CONFIG says, and the sentence about one that cannot work."""
 
-import ast
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from ipaddress import ip_address
 from typing import Any, NoReturn
 
 from distlab.runtime.errors import PlainError
@@ -56,39 +54,21 @@ def check(text: str | None) -> ClusterSpec:
     indices, `{"worker": {"1": "host1:2222"}}`: a sparse cluster, in which a process knows only some of the others.
     """
     config = _parsed(text)
-    if not isinstance(config, dict):
-        fail(f'TF_CONFIG is {quoted(config)}, not an object: write {{"cluster": ..., "task": ...}}')
     for field, fix in [
         ("cluster", 'add "cluster" with the addresses of each job, such as {"worker": ["host1:2222", "host2:2222"]}'),
         ("task", 'add "task", which says who this process is, such as {"type": "worker", "index": 0}'),
     ]:
-        if field not in config:
-            fail(f"{field} is missing from TF_CONFIG: {fix}")
-        if not isinstance(config[field], dict):
-            fail(f"{field} is {quoted(config[field])}, not an object: {fix}")
-    cluster, task = config["cluster"], config["task"]
-    for job, addresses in cluster.items():
-        _check_job("a name in cluster", job)
-        is_sparse = isinstance(addresses, dict) and all(number.isdecimal() for number in addresses)
-        if not (isinstance(addresses, list) or is_sparse) or not addresses:
-            fail(f'cluster.{job} is {quoted(addresses)}, not a list of addresses: write ["host1:2222", ...]')
-        if job in ("chief", "evaluator") and len(addresses) > 1:
-            fail(f"cluster.{job} has {len(addresses)} addresses: there is at most one {job}, so keep one")
+        if not isinstance(config.get(field), dict):
+            fail(f"{field} is missing from TF_CONFIG, or is not an object: {fix}")
+    cluster = {job: _numbered(job, addresses) for job, addresses in config["cluster"].items()}
     if "worker" not in cluster and "chief" not in cluster:
         fail("cluster has no worker: nobody would train, so add their addresses as worker")
     if "evaluator" in cluster and "ps" in cluster:
-        fail(
-            "cluster.evaluator is listed beside ps, and with ParameterServerStrategy the chief would wait for it "
-            'forever: leave it out of cluster; task.type "evaluator" is enough'
-        )
-    numbered = {
-        job: {int(number): each for number, each in (all_.items() if isinstance(all_, dict) else enumerate(all_))}
-        for job, all_ in cluster.items()
-    }
-    _check_addresses(numbered)
-    job, index = _checked_task(task, numbered)
-    listed = {job: tuple(addresses.values()) for job, addresses in numbered.items()}
-    return ClusterSpec(listed, job, index, numbered.get(job, {}).get(index))
+        fail("cluster.evaluator makes the chief of a ps wait for it: leave it out, task.type says enough")
+    _check_addresses(cluster)
+    job, index = _checked_task(config["task"], cluster)
+    listed = {job: tuple(addresses.values()) for job, addresses in cluster.items()}
+    return ClusterSpec(listed, job, index, cluster.get(job, {}).get(index))
 
 
 def check_all(texts: Iterable[str | None]) -> list[ClusterSpec]:
@@ -97,18 +77,14 @@ def check_all(texts: Iterable[str | None]) -> list[ClusterSpec]:
     tasks = [(spec.task_type, spec.index) for spec in specs]
     for spec, task in zip(specs, tasks, strict=True):
         if spec.cluster != specs[0].cluster:
-            fail(
-                f"cluster differs in the TF_CONFIGs of {specs[0].name} and {spec.name}: "
-                "give every process the same one, in the same order, and let only task differ"
-            )
+            fail(f"cluster differs in {specs[0].name} and {spec.name}: give all the same one, in the same order")
         if tasks.count(task) > 1:
-            fail(f"task is {spec.name} in {tasks.count(task)} of the TF_CONFIGs: give every process its own index")
+            fail(f"task is {spec.name} in {tasks.count(task)} TF_CONFIGs: give every process its own index")
     for job, addresses in specs[0].cluster.items() if specs else ():
-        for index, address in enumerate(addresses):
+        for index in range(len(addresses)):
             if (job, index) not in tasks:
                 fail(
-                    f"cluster.{job}[{index}] is {quoted(address)}, but task is {job} {index} in no TF_CONFIG: "
-                    "start a process with this task, or take the address out of every cluster"
+                    f"cluster.{job}[{index}] is the task of no TF_CONFIG: start {job} {index}, or leave its address out"
                 )
     return specs
 
@@ -124,36 +100,42 @@ def quoted(value: object) -> str:
     return text if len(text) <= LONGEST_VALUE else f"{text[: LONGEST_VALUE - 1]}…"
 
 
-def _parsed(text: str | None) -> Any:
-    """The value that the JSON text contains; the sentence about text that is not JSON names the likely habit."""
+def _parsed(text: str | None) -> dict[str, Any]:
     if not text or not text.strip():
         fail(f"TF_CONFIG is not set: set it before TensorFlow starts, for example to {EXAMPLE}")
     try:
-        return json.loads(text)
+        config = json.loads(text)
     except json.JSONDecodeError as error:
+        if "'" in text:
+            fail(
+                "TF_CONFIG is written as Python, not as JSON: write json.dumps(...) of the dict, which puts double "
+                "quotes around every name and leaves out a comma after the last item"
+            )
         place = f"line {error.lineno}, column {error.colno}"
-    try:
-        is_python = isinstance(ast.literal_eval(text.strip()), dict)
-    except (ValueError, SyntaxError):
-        is_python = False
-    if is_python:
-        fail(
-            "TF_CONFIG is written as Python, not as JSON: write json.dumps(...) of the dict, which puts double quotes "
-            "around every name and leaves out a comma after the last item"
-        )
-    if '"' not in text:
-        fail(
-            "TF_CONFIG is not JSON, for it has no double quotes: in a shell, put single quotes around the whole text, "
-            "or the shell takes the double quotes away"
-        )
-    fail(f"TF_CONFIG is not JSON (look at {place}): let json.dumps write it")
+        fail(f"TF_CONFIG is not JSON (look at {place}): let json.dumps write it, in a shell within single quotes")
+    if not isinstance(config, dict):
+        fail(f"TF_CONFIG is {quoted(config)}, not an object: write for example {EXAMPLE}")
+    return config
 
 
 def _check_job(field: str, job: object) -> None:
-    if job == "master":
-        fail(f'{field} is "master": TensorFlow 2 calls it "chief"')
     if job not in JOBS:
         fail(f"{field} is {quoted(job)}, which TensorFlow does not know: write one of {', '.join(map(quoted, JOBS))}")
+
+
+def _numbered(job: str, addresses: Any) -> dict[int, Any]:
+    """The addresses of a job by their indices."""
+    _check_job("a name in cluster", job)
+    numbered = {}
+    if isinstance(addresses, list):
+        numbered = dict(enumerate(addresses))
+    elif isinstance(addresses, dict) and all(number.isdecimal() for number in addresses):
+        numbered = {int(number): address for number, address in addresses.items()}
+    if not numbered:
+        fail(f'cluster.{job} is {quoted(addresses)}, not a list of addresses: write ["host1:2222", ...]')
+    if job in ("chief", "evaluator") and len(numbered) > 1:
+        fail(f"cluster.{job} has {len(numbered)} addresses: there is at most one {job}, so keep one")
+    return numbered
 
 
 def _check_addresses(cluster: dict[str, dict[int, Any]]) -> None:
@@ -161,21 +143,19 @@ def _check_addresses(cluster: dict[str, dict[int, Any]]) -> None:
     fields = {f"cluster.{job}[{index}]": each for job, all_ in cluster.items() for index, each in all_.items()}
     hosts, owners = {}, dict[tuple[str, int], str]()
     for field, address in fields.items():
-        is_ = f"{field} is {quoted(address)}"
-        match = re.fullmatch(r"(\[[^][]+\]|[^][/:,\s]+)(?::([0-9]*))?", address) if isinstance(address, str) else None
+        match = re.fullmatch(r"(\[[^][]+\]|[^][/:,\s]+)(?::([0-9]{0,5}))?", str(address))
         if match is None:
-            fail(f'{is_}, not an address: write "host:port", or IPv6 as "[address]:port", one text per task')
-        host, port = match[1].lower().strip("[]"), match[2]
-        if not port:
-            fail(f"{is_}, without a port: write {quoted(f'{match[1]}:2222')}, with a free port")
-        if len(port) > 5 or not 1 <= int(port) <= 65535:
-            fail(f"{is_}, but there is no port {quoted(port)}: write one from 1 to 65535")
+            fail(f'{field} is {quoted(address)}, not an address: write "host:port", or IPv6 as "[address]:port"')
+        if not match[2]:
+            fail(f"{field} is {quoted(address)}, without a port: write {quoted(f'{match[1]}:2222')}, with a free port")
+        host, port = match[1].lower().strip("[]"), int(match[2])
+        if not 1 <= port <= 65535:
+            fail(f"{field} is {quoted(address)}, but there is no port {port}: write one from 1 to 65535")
         hosts[field] = host
-        owner = owners.setdefault(("" if _is_this_host(host) else host, int(port)), field)
+        owner = owners.setdefault(("" if _is_this_host(host) else host, port), field)
         if owner != field:
             fix = "list the chief only as chief" if "cluster.chief[0]" in (owner, field) else "give each its own"
             fail(f"{owner} and {field} are the same address {quoted(address)}: {fix}")
-    # An address that means "this machine" is good only if all addresses do.
     others = [host for host in hosts.values() if not _is_this_host(host)]
     for field, host in hosts.items():
         if others and _is_this_host(host):
@@ -187,36 +167,23 @@ def _check_addresses(cluster: dict[str, dict[int, Any]]) -> None:
 
 def _is_this_host(host: str) -> bool:
     """Whether the name means, on every machine, that machine itself."""
-    try:
-        address = ip_address(host)
-    except ValueError:
-        return host == "localhost" or host.startswith("localhost.")
-    return address.is_loopback or address.is_unspecified
+    return host in ("localhost", "::1", "0.0.0.0") or host.startswith("127.")
 
 
 def _checked_task(task: dict[str, Any], cluster: dict[str, dict[int, Any]]) -> tuple[str, int]:
     """Its type and its index."""
-    for field, example in [("type", '"worker"'), ("index", "0")]:
-        if field not in task:
-            fail(f"task.{field} is missing: add it, such as {example}")
-    job, index = task["type"], task["index"]
+    job, index = task.get("type"), task.get("index", "")
     _check_job("task.type", job)
     if job not in cluster and job != "evaluator":  # An evaluator may stay outside the cluster: nobody calls it.
-        known = " or ".join(map(quoted, cluster))
-        fail(
-            f"task.type is {quoted(job)}, but cluster has no {job}: write {known}, or add the address to cluster.{job}"
-        )
+        fail(f"task.type is {quoted(job)}, but cluster has no {job}: change it, or add an address to cluster.{job}")
     if isinstance(index, bool) or not re.fullmatch(r"-?\d+", str(index)):
         fail(f"task.index is {quoted(index)}, not a whole number: write 0 for the first task of its type")
-    addresses = cluster.get(job, {0: ""})
+    addresses = cluster.get(str(job), {0: ""})
+    count = len(addresses)
     if int(index) not in addresses:
-        count = len(addresses)
         if list(addresses) != list(range(count)):
             known = ", ".join(map(str, addresses))
             fail(f"task.index is {index}, and the sparse cluster.{job} has {known}: add its address")
-        has = f"cluster.{job} has {count} address{'es' if count > 1 else ''}"
-        fix = "write 0" if count == 1 else f"write a number from 0 to {count - 1}"
-        is_many = int(index) >= count and job in ("worker", "ps")
-        more = f", or add the missing addresses to cluster.{job}" if is_many else ""
-        fail(f"task.index is {quoted(index)}, but {has}: {fix}{more}")
-    return job, int(index)
+        fix = f"write a number from 0 to {count - 1}, or add the missing addresses to cluster.{job}"
+        fail(f"task.index is {quoted(index)}, but cluster.{job} has {count} addresses: {fix}")
+    return str(job), int(index)

@@ -12,7 +12,6 @@ from typing import Any, Protocol, cast
 
 from distlab.labs.answer_errors import NotDone, Raised, TookTooLong
 from distlab.labs.plain_data import MOST_ITEMS, Plain, plain
-from distlab.runtime.errors import message_of
 from distlab.simulate import ProgramError, Rank, RankFailedError, Run, World
 
 SECONDS = 30.0
@@ -127,7 +126,7 @@ class OwnAnswer:
             raise NotDone.raised_by(getattr(function, "__name__", "it")) from None
         except (Exception, SystemExit) as error:
             kind = type(error).__name__
-            raise Raised(kind, message_of(error), line_of(error.__traceback__, self._namespace)) from error
+            raise Raised(kind, str(error), line_of(error.__traceback__, self._namespace)) from error
 
 
 class _Alarm(BaseException):

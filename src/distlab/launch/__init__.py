@@ -13,17 +13,14 @@ It imports `cluster_spec`, `devices` and `runtime` only.
 from typing import TYPE_CHECKING
 
 from distlab.launch.horovod import HorovodMissing, horovod_problem, require_horovod
-from distlab.launch.job import DeadlinePassed, LaunchedRun, LaunchError, WorkerFailed, WorkerMissing
-from distlab.launch.launched_program import Settings
+from distlab.launch.job import DeadlinePassed, LaunchedRun, LaunchError, Settings, WorkerFailed, WorkerMissing
 from distlab.launch.starters import alone, horovodrun, mpirun, mxnet, tensorflow, torchrun
 
 if TYPE_CHECKING:
-    from distlab.launch.engines import Engines, EnginesFailed, start_engines
+    from distlab.launch.engines import Engines
 
 __all__ = [
     "DeadlinePassed",
-    "Engines",
-    "EnginesFailed",
     "HorovodMissing",
     "LaunchError",
     "LaunchedRun",
@@ -42,10 +39,8 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> object:
-    """The names of `engines`, which imports Jupyter's kernel: only when they are asked for."""
-    if name in ("Engines", "EnginesFailed", "start_engines"):
-        from distlab.launch import engines
+def start_engines(ranks: int) -> "Engines":
+    """Start that many ranks of one MPI job, which wait for cells with `%%px`; see `engines`."""
+    from distlab.launch import engines  # it imports Jupyter's kernel
 
-        return getattr(engines, name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return engines.start_engines(ranks)

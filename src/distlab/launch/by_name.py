@@ -7,10 +7,9 @@ from typing import Annotated, Literal
 
 from cyclopts import Parameter
 
-from distlab.launch.job import LaunchError
-from distlab.launch.launched_program import SECONDS, START_SECONDS, Settings
+from distlab.launch.job import SECONDS, START_SECONDS, LaunchError, Settings
 from distlab.launch.starters import PROCESSES, horovodrun, mpirun, mxnet, tensorflow, torchrun
-from distlab.runtime import environment, processes
+from distlab.runtime import processes
 
 STARTERS = {"mpirun": mpirun, "horovodrun": horovodrun, "torchrun": torchrun}
 
@@ -45,8 +44,6 @@ def launch(
         start_seconds: Deadline for connecting.
     """
     processes.end_on_signals()
-    if not environment.has_legacy_keras():
-        print("TF_USE_LEGACY_KERAS is set in this shell, to Keras 3; the course's programs need 1.", file=sys.stderr)
     settings: Settings = {"seconds": seconds, "start_seconds": start_seconds, "module": module}
     if python:
         settings["python"] = python

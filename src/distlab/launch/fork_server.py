@@ -48,8 +48,9 @@ Request = dict[str, Any]
 """`arguments` without the interpreter, `environment`, `folder`, the numbers of `processors`, `streams`."""
 
 # What mpirun, horovodrun and the launcher tell a single process; libraries read it when training begins, not before.
+# mpirun adds the folder of its own libraries, which this environment's programs find without it.
 LATE_VARIABLES = re.compile(
-    "TF_CONFIG|TF_NUM_(INTRA|INTER)OP_THREADS|CUDA_VISIBLE_DEVICES|PATH|PWD|OLDPWD|SHLVL|_"
+    "TF_CONFIG|TF_NUM_(INTRA|INTER)OP_THREADS|CUDA_VISIBLE_DEVICES|(LD_LIBRARY_)?PATH|PWD|OLDPWD|SHLVL|_"
     "|(OMPI|PMIX|PMI|HOROVOD|NCCL|HFI|IPATH|DISTLAB|PYTEST|JPY)_.*"
 )
 _IMPORTS_TENSORFLOW = re.compile(r"^\s*(import|from) (tensorflow|tf_keras|horovod)\b", re.MULTILINE)
@@ -61,12 +62,7 @@ _SECONDS_TO_END = 5.0
 
 def early_variables(environment: Mapping[str, str]) -> dict[str, str]:
     """Those variables that an interpreter or a library may read as it starts: all but the known late ones."""
-    early = {name: value for name, value in environment.items() if not LATE_VARIABLES.fullmatch(name)}
-    # mpirun adds the folder of its own libraries, which this environment's programs find without it.
-    folders = early.pop("LD_LIBRARY_PATH", "").split(":")
-    if others := [folder for folder in folders if folder not in ("", str(Path(sys.prefix) / "lib"))]:
-        early["LD_LIBRARY_PATH"] = ":".join(others)
-    return early
+    return {name: value for name, value in environment.items() if not LATE_VARIABLES.fullmatch(name)}
 
 
 class PreparedInterpreter:
@@ -74,7 +70,7 @@ class PreparedInterpreter:
 
     def __init__(self, environment: Mapping[str, str], *modules: str) -> None:
         """Start it; it takes requests at once, and carries them out when it has imported TensorFlow and `modules`."""
-        self._early, self._process_id = early_variables(environment), os.getpid()
+        self._early = early_variables(environment)
         self._folder = tempfile.mkdtemp(prefix="distlab-", dir=rank_process.folder_for_sockets())
         self.path = str(Path(self._folder) / "interpreter")
         keras = "tf_keras" if course_environment.has_legacy_keras(environment) else "keras"
@@ -94,8 +90,7 @@ class PreparedInterpreter:
 
     def fits(self, environment: Mapping[str, str]) -> bool:
         """Whether it can run a program with these variables."""
-        alive = self._process_id == os.getpid() and self.process.poll() is None
-        return alive and early_variables(environment) == self._early
+        return self.process.poll() is None and early_variables(environment) == self._early
 
     def close(self) -> None:
         """End it, and whatever it still runs."""

@@ -28,12 +28,9 @@ END = "\x00distlab end "
 
 # A path of a socket has at most 103 characters; the folder's own name and the socket's follow.
 _LONGEST_FOLDER = 60
-# As in distlab.cluster.namespaces: it exists in a cluster that runs on this machine, on all its nodes.
-MUNGE_SOCKET = "/etc/slurm/munge.sock"
-
 # The launcher removes those that it has itself, so that what is set was set by whoever started the ranks: horovodrun
 # with Gloo, Open MPI, MPICH, torchrun.
-RANK_VARIABLES = ("HOROVOD_RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "RANK")
+_RANK_VARIABLES = ("HOROVOD_RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "RANK")
 
 
 def command(socket_path: str, program: Sequence[str], server: str | None = None) -> list[str]:
@@ -43,12 +40,7 @@ def command(socket_path: str, program: Sequence[str], server: str | None = None)
 
 
 def folder_for_sockets() -> str | None:
-    """Where a folder with Unix sockets is made: their paths must not be long; None for the usual temporary folder.
-
-    In a cluster on this machine, which ends its processes by SIGKILL, it is one that ends with the cluster.
-    """
-    if Path(MUNGE_SOCKET).is_socket():
-        return "/dev/shm"
+    """Where a folder with Unix sockets is made: their paths must not be long; None for the usual temporary folder."""
     return None if len(tempfile.gettempdir()) <= _LONGEST_FOLDER else "/tmp"
 
 
@@ -116,21 +108,19 @@ def run(program: list[str], launcher: socket.socket | None = None) -> int:
         with suppress(OSError, KeyError):
             process = _Forked(server, program, output)
     if launcher:
-        rank = next(os.environ[name] for name in RANK_VARIABLES if name in os.environ)
+        rank = next(os.environ[name] for name in _RANK_VARIABLES if name in os.environ)
         launcher.sendall(f"{rank} {process.pid if process else os.getpid()}\n".encode())
     if isinstance(process, _Forked):
         process.begin()
     else:
-        # Alone, it has a session of its own, as every program that the launcher starts; under mpirun it stays in
-        # mpirun's.
+        # Alone, it has a session of its own; under mpirun it stays in mpirun's.
         process = subprocess.Popen(program, stdout=output, stderr=output, start_new_session=launcher is None)
     # The last two: by them a user or a batch system says something to the program itself.
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2):
         signal.signal(number, lambda number, frame: process.send_signal(number))
     status = process.wait()
     if launcher:
-        # By the clock that all processes of this machine share.
-        end = json.dumps({"status": status, "moment": time.monotonic()})
+        end = json.dumps({"status": status, "moment": time.monotonic()})  # by the clock of all processes here
         with suppress(OSError):  # the launcher may be gone
             launcher.sendall(f"{END}{end}\n".encode())
     kill_children()

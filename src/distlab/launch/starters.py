@@ -10,8 +10,7 @@ from typing import Unpack
 
 from distlab import devices
 from distlab.cluster_spec import tf_config
-from distlab.launch.job import Command, Job, LaunchedRun, free_addresses
-from distlab.launch.launched_program import LaunchedProgram, Settings
+from distlab.launch.job import Command, Job, LaunchedProgram, LaunchedRun, Settings, free_addresses
 from distlab.launch.supervisor import run
 
 PROCESSES = 2
@@ -39,7 +38,7 @@ def tensorflow(
     counts = {"chief": 1, "worker": workers, "ps": parameter_servers} if parameter_servers else {"worker": workers}
     tasks = {(kind, index): f"{kind} {index}" for kind, count in counts.items() for index in range(count)}
     tasks |= {("chief", 0): "chief"} if parameter_servers else {}
-    gpus, threads = _gpus(tasks), _threads(len(tasks) - parameter_servers)
+    gpus, threads = _gpus(tasks), thread_variables(len(tasks) - parameter_servers)
     launched = LaunchedProgram(program, arguments, **settings)
 
     def job() -> Job:
@@ -112,7 +111,7 @@ def mxnet(
         [address] = free_addresses(1)
         host, _, port = address.partition(":")
         place = {"DMLC_PS_ROOT_URI": host, "DMLC_PS_ROOT_PORT": port, "DMLC_NODE_HOST": host}
-        place |= {"DMLC_NUM_WORKER": str(workers), "DMLC_NUM_SERVER": str(servers)} | _threads(workers)
+        place |= {"DMLC_NUM_WORKER": str(workers), "DMLC_NUM_SERVER": str(servers)} | thread_variables(workers)
         commands = [
             Command(name, {"DMLC_ROLE": name.split()[0], **place, **launched.environment})
             for name in ["scheduler", *_names("server", servers), *decisive]
@@ -139,7 +138,9 @@ def _run_ranks(
     launched: LaunchedProgram, ranks: int, starter: str, options: Sequence[str], ranks_may_fail: bool = False
 ) -> LaunchedRun:
     """Run a job whose ranks are started by one command."""
-    command = Command(starter, {**_threads(ranks), **launched.environment}, [launched.starter(starter), *options])
+    command = Command(
+        starter, {**thread_variables(ranks), **launched.environment}, [launched.starter(starter), *options]
+    )
     return run(launched, lambda: Job([command], _names("rank", ranks), [starter], ranks_may_fail=ranks_may_fail))
 
 
@@ -147,7 +148,7 @@ def _names(kind: str, count: int) -> list[str]:
     return [f"{kind} {index}" for index in range(count)]
 
 
-def _threads(count: int) -> dict[str, str]:
+def thread_variables(count: int) -> dict[str, str]:
     """Variables that let each of `count` processes use its share of the cores, so that they do not compete for them."""
     share = str(max(1, devices.cores() // count))
     return {name: share for name in ("TF_NUM_INTRAOP_THREADS", "OMP_NUM_THREADS") if name not in os.environ}

@@ -17,8 +17,10 @@ from distlab.launch import fork_server, rank_process
 from distlab.launch.first_failure import Cause, in_order, notes_left_worker
 from distlab.launch.job import (
     HOST,
+    RESULT,
     DeadlinePassed,
     Job,
+    LaunchedProgram,
     LaunchedRun,
     LaunchError,
     PortTaken,
@@ -26,7 +28,6 @@ from distlab.launch.job import (
     WorkerMissing,
     is_open,
 )
-from distlab.launch.launched_program import RESULT, LaunchedProgram
 from distlab.launch.reports import Ended, Event, Line, RankStarted, Reports
 from distlab.runtime import processes
 

@@ -37,6 +37,8 @@ def variables() -> dict[str, str]:
         "KERAS_HOME": str(Path(sys.prefix) / "share" / "keras"),
         # Hides those of TensorFlow's C++ notes that obey it; it prints some before it reads this variable.
         "TF_CPP_MIN_LOG_LEVEL": "2",
+        # This environment's kernel `python3` before one of that name that the user has for other packages.
+        "JUPYTER_PREFER_ENV_PATH": "1",
         # More ranks than cores: let waiting ranks give up the processor instead of spinning on it.
         "OMPI_MCA_rmaps_base_oversubscribe": "1",
         "OMPI_MCA_hwloc_base_binding_policy": "none",
@@ -67,7 +69,6 @@ def apply() -> None:
     for name, value in variables().items():
         os.environ.setdefault(name, value)
     _reach_this_machine()
-    _find_own_kernel()
     if folder := os.environ.get("DISTLAB_DATA"):  # the same for processes with another working folder
         os.environ["DISTLAB_DATA"] = str(Path(folder).expanduser().absolute())
     path = os.environ.get("PATH", os.defpath).split(os.pathsep)
@@ -80,14 +81,6 @@ def apply() -> None:
 def site_mpi_folder() -> Path:
     """What set-up writes for `apply` where Horovod was built with the site's MPI; elsewhere it does not exist."""
     return Path(sys.prefix) / "site-mpi"
-
-
-def _find_own_kernel() -> None:
-    """Let Jupyter find this environment's kernel `python3` before one of that name for other packages."""
-    data = Path(sys.prefix) / "share" / "jupyter"
-    places = list(filter(None, os.environ.get("JUPYTER_PATH", "").split(os.pathsep)))
-    if str(data) not in places[:1] and (data / "kernels" / "python3").is_dir():
-        os.environ["JUPYTER_PATH"] = os.pathsep.join([str(data), *places])
 
 
 def _reach_this_machine() -> None:

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
-from pathlib import Path
 from typing import TypeVar
 
 from distlab.runtime.errors import PlainError
@@ -33,11 +32,3 @@ def require_name(names: Iterable[str], name: str, kind: str, error: type[NoSuchN
     is_clear = len(near) in (1, 2, 3)
     said = f"did you mean {' or '.join(near)}?" if is_clear else f"there are {', '.join(known) or 'none'}."
     raise error(f"There is no {kind} {name!r}; {said}")
-
-
-def seen_from(file: str | Path) -> str:
-    """What to add behind the name of a missing file: the folder in which a relative path begins.
-
-    An editor may start a notebook in the folder that it has opened instead of the notebook's own.
-    """
-    return "" if Path(file).is_absolute() else f", seen from the working folder {Path.cwd()}"

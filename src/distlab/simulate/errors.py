@@ -11,8 +11,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from distlab.runtime.errors import message_of
-
 if TYPE_CHECKING:
     from distlab.simulate.events import Events
 
@@ -101,7 +99,7 @@ class RankFailedError(SimulationError):
     def __init__(self, rank: int, now: float, error: BaseException) -> None:
         """`now` is the virtual time in seconds."""
         self.rank = rank
-        super().__init__(f"rank {rank} failed at {now:.9g} s: {type(error).__name__}: {message_of(error)}")
+        super().__init__(f"rank {rank} failed at {now:.9g} s: {type(error).__name__}: {error}")
 
 
 def check_peer(index: int, size: int, peer: int, verb: str) -> int:

@@ -12,7 +12,6 @@ import pytest
 
 import distlab
 from distlab.cluster import missing, namespaces
-from distlab.launch import rank_process
 from distlab.runtime import processes
 from tests.distlab.cluster.cluster_bench import NEEDS_CLUSTER, Bench
 
@@ -46,17 +45,11 @@ def test_packages_are_named_with_the_command_that_installs_them(
     )
 
 
-@pytest.mark.parametrize(("user", "advice"), [(0, "--privileged"), (1000, "user.max_user_namespaces")])
-def test_missing_rights_are_named(user: int, advice: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_rights_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
     refused = subprocess.CompletedProcess([], 1, b"", b"unshare failed: Operation not permitted")
     monkeypatch.setattr(namespaces, "program", lambda name: name)
     monkeypatch.setattr(subprocess, "run", lambda *words, **options: refused)
-    monkeypatch.setattr(os, "geteuid", lambda: user)
-    assert advice in str(missing())
-
-
-def test_the_launcher_knows_by_which_file_it_is_in_a_cluster() -> None:
-    assert rank_process.MUNGE_SOCKET == namespaces.MUNGE_SOCKET
+    assert "--privileged" in str(missing())
 
 
 @pytest.fixture
@@ -98,7 +91,7 @@ with cluster.up() as own:
 @NEEDS_CLUSTER
 def test_an_ordinary_user_has_a_cluster_too(student: list[str], bench: Bench) -> None:
     finished = processes.run([*student, "-c", AS_STUDENT], 600)
-    if "needs the right to create user namespaces" in finished.output:
+    if "needs the right to create namespaces" in finished.output:
         pytest.skip(finished.output)
     assert finished.output == "['student', 'student', 'student']\n['student', 'node2']\n"
     assert bench.processes() == []

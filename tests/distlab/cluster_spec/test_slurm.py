@@ -79,7 +79,7 @@ def test_the_port_comes_from_job_and_step_and_leaves_room() -> None:
         ({"SLURM_STEP_NODELIST": "node[1-"}, "not a list of hosts"),
         ({"SLURM_DISTRIBUTION": "arbitrary"}, "srun --distribution=block"),
         ({"SLURM_PROCID": "9"}, "only one component of a heterogeneous job"),
-        ({"SLURMD_NODENAME": "node2"}, 'does not say that rank 0 is on "node2"'),
+        ({"SLURMD_NODENAME": "node2"}, "rank 0 is on node2: start with srun --distribution=block"),
     ],
 )
 def test_a_mistake_is_a_sentence_with_variable_and_fix(changes: dict[str, str], sentence: str) -> None:

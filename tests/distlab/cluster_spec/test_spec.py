@@ -28,7 +28,7 @@ def index(value: Any, task_type: Any = "worker") -> str:
 MISTAKES = [
     (None, "TF_CONFIG is not set", '{"cluster": {"worker": ["host1:2222"'),
     (str({"cluster": TWO, "task": FIRST}), "TF_CONFIG is written as Python", "json.dumps"),
-    (config().replace('"', ""), "TF_CONFIG is not JSON, for it has no double quotes", "single quotes"),
+    (config().replace('"', ""), "TF_CONFIG is not JSON", "single quotes"),
     (json.dumps({"task": FIRST}), "cluster is missing", 'add "cluster"'),
     (config({"worker": "host1:2222"}), 'cluster.worker is "host1:2222"', 'write ["host1:2222"'),
     (workers("host1"), 'cluster.worker[0] is "host1", without a port', 'write "host1:2222"'),
@@ -79,11 +79,11 @@ TURNED = tf_config({"worker": TWO["worker"][::-1]}, "worker", 1)
     [
         (
             [FIRST_TEXT, tf_config({**TWO, "chief": ["c:1"]}, "worker", 1)],
-            "cluster differs in the TF_CONFIGs of worker",
+            "cluster differs in worker",
         ),
-        ([FIRST_TEXT, TURNED], "give every process the same one, in the same order"),
-        ([FIRST_TEXT, FIRST_TEXT], "task is worker 0 in 2 of the TF_CONFIGs"),
-        ([FIRST_TEXT], 'cluster.worker[1] is "host2:2222", but task is worker 1 in no TF_CONFIG'),
+        ([FIRST_TEXT, TURNED], "give all the same one, in the same order"),
+        ([FIRST_TEXT, FIRST_TEXT], "task is worker 0 in 2 TF_CONFIGs"),
+        ([FIRST_TEXT], "cluster.worker[1] is the task of no TF_CONFIG: start worker 1"),
     ],
 )
 def test_processes_that_disagree(texts: list[str], sentence: str) -> None:

@@ -65,28 +65,3 @@ def test_engines_and_their_files_end_when_the_kernel_is_killed(tmp_path: Path, m
         assert not left
     finally:
         processes.end(mark)
-
-
-INTERRUPTED = """
-import signal, threading
-from IPython.core.interactiveshell import InteractiveShell
-from distlab import launch
-
-shell = InteractiveShell.instance()
-ranks = launch.start_engines(2)
-shell.run_cell_magic("px", "", "from mpi4py import MPI")
-threading.Timer(5, signal.pthread_kill, [threading.get_ident(), signal.SIGINT]).start()
-for cell in ("if MPI.COMM_WORLD.rank == 0: MPI.COMM_WORLD.Barrier()", "print(MPI.COMM_WORLD.rank)"):
-    try:
-        shell.run_cell_magic("px", "", cell)
-    except launch.EnginesFailed as error:
-        print("said:", error)
-ranks.stop()
-"""
-
-
-def test_the_rank_that_goes_on_with_an_interrupted_cell_is_named_and_no_cell_waits_for_it() -> None:
-    finished = processes.run([sys.executable, "-c", INTERRUPTED], seconds=600)
-    said = [line for line in finished.output.splitlines() if line.startswith("said:")]
-    sentence = "said: Rank 0 still runs the interrupted cell, perhaps in a collective that another rank did not call"
-    assert len(said) == 2 and all(line.startswith(sentence) for line in said), finished.output

@@ -1,6 +1,5 @@
 """Errors of users end in one sentence: no traceback in Jupyter or from a program, whichever part raises them."""
 
-import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -37,10 +36,3 @@ def test_a_program_ends_with_the_sentence_and_another_error_keeps_its_traceback(
     assert (done.returncode, done.stdout, done.stderr) == (1, "", said)
     InteractiveShell().run_cell("raise ValueError('no sentence')")
     assert "Traceback" in capsys.readouterr().out
-
-
-def test_an_interrupt_while_the_command_is_loaded_is_one_word(tmp_path: Path) -> None:
-    program = tmp_path / "distlab"
-    program.write_text("raise KeyboardInterrupt\n")
-    done = subprocess.run([sys.executable, program], capture_output=True, text=True, timeout=300, check=False)
-    assert (done.returncode, done.stderr) == (-signal.SIGINT, "\nInterrupted.\n")  # a shell says 130
