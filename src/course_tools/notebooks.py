@@ -9,7 +9,6 @@ import json
 import os
 import re
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 
 import jupytext
@@ -19,9 +18,8 @@ from nbclient import NotebookClient
 from nbformat import NotebookNode
 
 from course_tools import glossary
-from course_tools.site.chapters import how_to_repair, number_of
+from course_tools.chapters import chosen, number_of
 from distlab.runtime.errors import PlainError
-from distlab.runtime.lookups import NoSuchName, require_name
 
 SECONDS_PER_CELL = 900
 # Measured outputs are recorded only while other programs leave the processors alone.
@@ -38,25 +36,8 @@ NOT_COMPARED = {
 
 
 def sources(folder: Path, only: str | None = None) -> list[Path]:
-    """The text sources in `folder`/src, in the order of the course; `only` is that of `chosen`."""
+    """The text sources in `folder`/src, in the order of the course; `only` is that of `chapters.chosen`."""
     return chosen(sorted((folder / "src").glob("[0-9][0-9]*_*.py")), only)
-
-
-def chosen(files: Sequence[Path], only: str | None = None, kind: str = "notebook") -> list[Path]:
-    """The files that `only` names, by number or name, separated by commas ("03" or "02,04"); all of them without it.
-
-    Raises NoSuchName for one that is not there, or when there is none at all.
-    """
-    if not files:
-        raise NoSuchName(f"There is no {kind} in {Path.cwd()}; run this in the course's folder.")
-    if not only:
-        return list(files)
-    names = [name.strip().zfill(2) for name in only.split(",") if name.strip()]
-    numbers = [number_of(file.stem) for file in files]
-    for name in names or [only]:
-        if name not in numbers:
-            require_name(numbers if name.isdigit() else [file.stem for file in files], name, kind)
-    return [file for file in files if {file.stem, number_of(file.stem)} & set(names)]
 
 
 def read(file: Path) -> NotebookNode:
@@ -64,7 +45,9 @@ def read(file: Path) -> NotebookNode:
     try:
         return nbformat.read(file, as_version=4)
     except Exception as fault:  # as damaged as a file can be
-        raise PlainError(f"{file} cannot be read as a notebook; {how_to_repair(file)}.") from fault
+        raise PlainError(
+            f"{file} cannot be read as a notebook; `git checkout {file}` restores it, without your changes."
+        ) from fault
 
 
 def notebook_of(source: Path) -> Path:
