@@ -130,18 +130,31 @@ def require_idle(watch: float = SECONDS_TO_WATCH) -> None:
         )
 
 
-def regenerate(source: Path) -> Path:
-    """Write the notebook of a text source with fresh outputs; return its file.
+def regenerate(source: Path, text_only: bool = False) -> Path:
+    """Write the notebook of a text source with fresh outputs, or with those that it has; return its file.
 
-    Raises what `require_not_edited` and `execute` raise; the file then stays as it is.
+    Raises what `require_not_edited` and `execute` raise, and PlainError for `text_only` if code has changed: the file
+    then stays as it is.
     """
-    target = notebook_of(source)
+    target, notebook = notebook_of(source), convert(source)
     require_not_edited(target, source)
-    notebook = clean(execute(convert(source), target.parent))
+    if text_only:
+        _take_outputs(notebook, target)
+    else:
+        clean(execute(notebook, target.parent))
     note_cells(notebook)
     nbformat.validate(notebook)
     nbformat.write(notebook, target)
     return target
+
+
+def _take_outputs(notebook: NotebookNode, recorded: Path) -> None:
+    """Take over the outputs of a recorded notebook, whose code must be the same. Raises PlainError."""
+    code, old_code = ([cell for cell in each.cells if cell.cell_type == "code"] for each in (notebook, read(recorded)))
+    if [cell.source for cell in code] != [cell.source for cell in old_code]:
+        raise PlainError(f"The code in {recorded} is another one; `make notebooks` executes the notebook again.")
+    for cell, old in zip(code, old_code, strict=True):
+        cell.outputs, cell.execution_count = old.outputs, old.execution_count
 
 
 def note_cells(notebook: NotebookNode) -> None:
@@ -171,26 +184,3 @@ def require_not_edited(file: Path, source: Path) -> None:
 def _digest(notebook: NotebookNode) -> str:
     cells = [[cell.cell_type, cell.source] for cell in notebook.cells]
     return hashlib.sha256(json.dumps(cells).encode()).hexdigest()
-
-
-def update_text(source: Path) -> Path:
-    """Give the committed notebook the text and tags of its source; its outputs stay. Returns its file.
-
-    Raises PlainError if code has changed: then the notebook must be executed again.
-    """
-    target, notebook = notebook_of(source), convert(source)
-    require_not_edited(target, source)
-    recorded, code = (
-        [cell for cell in each.cells if cell.cell_type == "code"]
-        for each in (nbformat.read(target, as_version=4), notebook)
-    )
-    if [cell.source for cell in recorded] != [cell.source for cell in code]:
-        raise PlainError(
-            f"Code has changed in {source.name}; run 'make notebooks ONLY={number_of(source.stem)}', "
-            "which executes the notebook again."
-        )
-    for cell, old in zip(code, recorded, strict=True):
-        cell.outputs, cell.execution_count = old.outputs, old.execution_count
-    note_cells(notebook)
-    nbformat.write(notebook, target)
-    return target

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import nbformat
 import pytest
-from nbformat import NotebookNode
 
 from course_tools import __main__ as cli
 from course_tools import course_map
@@ -29,27 +28,9 @@ def test_each_session_fits_its_time(minutes: Minutes) -> None:
             assert 30 <= session.minutes(*minutes) <= LONGEST[title], session
 
 
-def reading_minutes(notebook: NotebookNode) -> int:
-    """How long a chapter takes to read and answer, to the nearest five minutes.
-
-    200 words a minute, 4 s for a line of code that is not folded, 45 s for a prediction and for a question, and 7
-    minutes for the quiz of ten.
-    """
-    texts = [re.sub(r"<[^>]+>", "", cell.source) for cell in notebook.cells if cell.cell_type == "markdown"]
-    programs = [
-        cell.source
-        for cell in notebook.cells
-        if cell.cell_type == "code" and not cell.metadata.get("jupyter", {}).get("source_hidden")
-    ]
-    lines = sum(bool(line.strip()) for program in programs for line in program.splitlines())
-    asked = sum(text.count("**Predict.**") + text.count("**Question.**") for text in texts)
-    minutes = sum(len(text.split()) for text in texts) / 200 + 4 / 60 * lines + 45 / 60 * asked + 7
-    return 5 * round(minutes / 5)
-
-
 def test_each_chapter_says_the_minutes_that_its_words_lines_and_questions_take(notebook: Path) -> None:
     chapter = nbformat.read(notebook, as_version=4)
-    assert f"**Time.** {reading_minutes(chapter)} minutes" in chapter.cells[0].source
+    assert f"**Time.** {course_map.reading_minutes(chapter)} minutes" in chapter.cells[0].source
 
 
 def test_the_semester_has_every_chapter_once_and_every_lab_in_class_or_at_home(minutes: Minutes) -> None:
