@@ -105,17 +105,17 @@ def install(build: Build, again: bool = False) -> None:
     What is installed stays, and what was tried in vain with the same compiler is not tried again, unless `again`: then
     the last build is built anew.
     """
-    last, problem = record(), horovod_problem()
-    attempt = {"name": wheel_name(build), "build": list(build), "compiler": compiler()}
-    if not again and last.get("name") == attempt["name"]:
+    name, last, problem = wheel_name(build), record(), horovod_problem()
+    attempt = {"name": name, "build": list(build), "compiler": compiler()}
+    if not again and last.get("name") == name:
         if not problem:
             return
         if "problem" in last and last.get("compiler") == attempt["compiler"]:
             raise NotBuilt(problem)
     try:
-        wheel = next((cache_folder() / "wheels" / wheel_name(build)).glob("*.whl"), None)
+        wheel = next((cache_folder() / "wheels" / name).glob("*.whl"), None)
         if not wheel or (again and build == chosen()):
-            wheel = _build_wheel(wheel_name(build), build)
+            wheel = _build_wheel(name, build)
         if build.nccl == nvidia.PACKAGES:
             nvidia.install_nccl()
         subprocess.run([*nvidia.UV, "--compile-bytecode", "--reinstall", str(wheel)], check=True)
