@@ -63,7 +63,7 @@ COMMANDS: Mapping[str, Mapping[str, tuple[str, str]]] = {
     "Teach": {
         "execute": (
             "course_tools.execute:execute",
-            "Run the notebooks without a browser; write pages and a report.\n\n"
+            "Run the notebooks without a browser; write a report and the site.\n\n"
             "Example: `distlab execute --only 03 --workers 4`\n\n"
             "Exit status: 0 when every notebook ran or was skipped for a reason that is given, 1 when one failed or "
             "results could not be written, 2 for a wrong option, 130 when the run was interrupted, 143 after SIGTERM.",

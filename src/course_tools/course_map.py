@@ -15,17 +15,14 @@ import nbformat
 from nbformat import NotebookNode
 
 from course_tools import __main__ as cli
+from course_tools.chapters import chapter_notebooks, number_of, part_of
 from course_tools.html_pages import title_of
-from course_tools.site.chapters import chapter_notebooks, number_of, part_of
 from distlab.runtime import tables
 from distlab.runtime.errors import PlainError
 
 README, DOCS = Path("README.md"), Path("docs")
 TEACHING, SOURCES, COMMANDS = DOCS / "teaching.md", DOCS / "sources.md", DOCS / "commands.md"
 REPORT = Path("build/report.json")
-BEGIN, END = "<!-- course map: written by `make map` -->", "<!-- end of the course map -->"
-BEGIN_MINUTES, END_MINUTES = "<!-- minutes: written by `make map` -->", "<!-- end of the minutes -->"
-BEGIN_SCHEDULES, END_SCHEDULES = "<!-- schedules: written by `make map` -->", "<!-- end of the schedules -->"
 
 
 class Session(NamedTuple):
@@ -79,14 +76,14 @@ def write() -> None:
     course, labs = entries(Path("notebooks")), lab_entries(Path("labs"))
     if report["parameters"] or any(entry.file.stem not in seconds for entry in course):
         raise PlainError(f"{REPORT} is of another run; run `make execute` for all notebooks without options first.")
-    texts = {
-        (README, BEGIN, END): chapters_and_labs(course, labs),
-        (TEACHING, BEGIN_MINUTES, END_MINUTES): minutes_table(course, labs, seconds),
-        (TEACHING, BEGIN_SCHEDULES, END_SCHEDULES): schedules(minutes_of(course), minutes_of(labs)),
-        (SOURCES, source_tables.BEGIN, source_tables.END): source_tables.published_numbers(),
-    }
-    for (file, begin, end), table in texts.items():
-        replace_between(file, begin, end, table)
+    texts = [
+        (README, "course map", chapters_and_labs(course, labs)),
+        (TEACHING, "minutes", minutes_table(course, labs, seconds)),
+        (TEACHING, "schedules", schedules(minutes_of(course), minutes_of(labs))),
+        (SOURCES, "published numbers", source_tables.published_numbers()),
+    ]
+    for file, name, table in texts:
+        replace_between(file, name, table)
         print(table)
     COMMANDS.write_text(commands())
 
@@ -205,10 +202,13 @@ def schedules(read: Mapping[str, int], labs: Mapping[str, int]) -> str:
     return "\n\n".join(texts)
 
 
-def replace_between(file: Path, begin: str, end: str, table: str) -> None:
-    """Write the table between two marks of a text file. Raises PlainError when it lacks one of them."""
-    text = file.read_text()
-    if begin not in text or end not in text:
-        raise PlainError(f"{file} lacks one of the marks {begin} and {end}.")
-    before, after = text[: text.index(begin)], text[text.index(end) :]
-    file.write_text(f"{before}{begin}\n{table}\n{after}")
+def replace_between(file: Path, name: str, table: str) -> None:
+    """Write the table between the marks `<!-- NAME: … -->` and `<!-- end of the NAME -->` of a text file.
+
+    Raises PlainError when it lacks them.
+    """
+    marks = re.compile(rf"(<!-- {name}: .*? -->\n).*?\n(<!-- end of the {name} -->)", re.DOTALL)
+    text, count = marks.subn(lambda found: f"{found[1]}{table}\n{found[2]}", file.read_text())
+    if not count:
+        raise PlainError(f"{file} lacks the marks of the {name}.")
+    file.write_text(text)

@@ -1,6 +1,5 @@
-"""Running the notebooks without a browser, and what it leaves: pages, report, site, exit status."""
+"""Running the notebooks without a browser, and what it leaves: report, site, exit status."""
 
-from contextlib import suppress
 from pathlib import Path
 from typing import Annotated
 
@@ -8,9 +7,9 @@ from cyclopts import Parameter
 from cyclopts.types import PositiveInt
 from cyclopts.validators import Number
 
-from course_tools import html_pages, runner, user_folders
-from course_tools.runner import ExecutionPlan, Outcomes
-from course_tools.site.chapters import chapter_notebooks
+from course_tools import runner, user_folders
+from course_tools.chapters import chapter_notebooks
+from course_tools.runner import ExecutionPlan
 from distlab import data, devices
 from distlab.runtime import environment, processes
 from distlab.runtime.errors import PlainError
@@ -42,7 +41,7 @@ def execute(
         seconds_per_cell: The longest that a cell may take.
     """
     parameters = {"dataset": dataset, "epochs": epochs, "workers": workers}
-    notebooks = runner.choose(NOTEBOOKS, only)
+    notebooks = chapter_notebooks(NOTEBOOKS, only)
     if dataset:
         print(data.describe(dataset))
     plan = ExecutionPlan(
@@ -56,35 +55,19 @@ def execute(
     processes.end_on_signals()
     outcomes = runner.execute(plan)
     report = runner.write_report(outcomes, plan)
-    print(f"Pages: {_write_pages(outcomes, plan)}\nReport: {report}", flush=True)
+    print(f"Report: {report}", flush=True)
     problems = _write_site(plan) if README.is_file() and not no_site else []
     print("\n".join([runner.summary(outcomes), *problems]), flush=True)
     return 1 if problems or any(outcome.status == runner.FAILED for outcome in outcomes.values()) else 0
 
 
-def _write_pages(outcomes: Outcomes, plan: ExecutionPlan) -> Path:
-    """Write a page of each notebook; returns their index."""
-    html = plan.build / "html"
-    titles: dict[str, str] = {}
-    for notebook in plan.notebooks:
-        executed = plan.build / "executed" / notebook.name
-        with suppress(PlainError):  # it cannot be read, and has failed
-            # The page of a skipped notebook shows the committed outputs.
-            source = executed if executed.exists() else notebook
-            titles[notebook.stem] = html_pages.write_page(source, html / f"{notebook.stem}.html", NOTEBOOKS)
-    html_pages.write_glossary(NOTEBOOKS, html)
-    return html_pages.write_index(html, outcomes, titles)
-
-
 def _write_site(plan: ExecutionPlan) -> list[str]:
     """Write the site with the outputs and times of this run; returns a sentence if it was not written."""
-    from course_tools.site import build, sources
+    from course_tools.site import build
 
     try:
-        site = build.build(Path.cwd(), plan.build, plan.build / "executed")
+        index, _ = build.build(Path.cwd(), plan.build, plan.build / "executed")
     except PlainError as fault:
         return [f"The site was not written: {fault}"]
-    print(f"Site: {site.index}", flush=True)
-    if sentence := sources.chapters_without_run(chapter_notebooks(NOTEBOOKS), plan.build / "executed"):
-        print(sentence, flush=True)
+    print(f"Site: {index}", flush=True)
     return []

@@ -1,10 +1,9 @@
-"""HTML pages of notebooks that need no network: images inside, formulas as MathML, and an index."""
+"""HTML pages of notebooks that need no network: images inside, formulas as MathML."""
 
 import base64
 import mimetypes
 import os
 import re
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +13,8 @@ from nbconvert import HTMLExporter
 from nbconvert.filters.markdown_mistune import IPythonRenderer, MarkdownWithMath
 from nbformat import NotebookNode
 
-from course_tools import notebooks, runner, user_folders
-from course_tools.runner import NotebookOutcome
+from course_tools import notebooks, user_folders
+from course_tools.chapters import chapter_notebooks
 from course_tools.site.mathml import mathml
 
 TEMPLATES = Path(__file__).with_name("templates")
@@ -59,7 +58,7 @@ class PageRenderer(IPythonRenderer):
 def write_pages() -> None:
     """Write a page of each committed notebook to `build/html`."""
     folder = Path("notebooks")
-    files = runner.choose(folder)
+    files = chapter_notebooks(folder)
     pages = user_folders.announced("build", "the pages go") / "html"
     write_glossary(folder, pages)
     for notebook in files:
@@ -67,12 +66,12 @@ def write_pages() -> None:
         print(pages / f"{notebook.stem}.html")
 
 
-def write_page(notebook_file: Path, page: Path, folder: Path) -> str:
-    """Convert one executed notebook into one HTML file that shows everything without a network; returns its title.
+def write_page(notebook_file: Path, page: Path, folder: Path) -> None:
+    """Convert one executed notebook into one HTML file that shows everything without a network.
 
     `folder` is where the notebook belongs. Raises PlainError if the file is no notebook.
     """
-    return _write(notebooks.read(notebook_file), page, folder)
+    _write(notebooks.read(notebook_file), page, folder)
 
 
 def write_glossary(folder: Path, pages: Path) -> None:
@@ -83,7 +82,7 @@ def write_glossary(folder: Path, pages: Path) -> None:
         _write(nbformat.v4.new_notebook(cells=[cell]), pages / GLOSSARY, folder)
 
 
-def _write(notebook: NotebookNode, page: Path, folder: Path) -> str:
+def _write(notebook: NotebookNode, page: Path, folder: Path) -> None:
     @jinja2.pass_context
     def markdown2html(context: jinja2.runtime.Context, source: str) -> str:
         renderer = PageRenderer(folder, page, context["cell"].get("attachments"))
@@ -95,17 +94,9 @@ def _write(notebook: NotebookNode, page: Path, folder: Path) -> str:
     notebook.metadata.pop("widgets", None)
     template = (TEMPLATES / "page.html.j2").read_text()
     exporter = HTMLExporter(raw_template=template, filters={"markdown2html": markdown2html})
-    title = title_of(notebook)
-    html, _ = exporter.from_notebook_node(notebook, {"metadata": {"name": title}})
+    html, _ = exporter.from_notebook_node(notebook, {"metadata": {"name": title_of(notebook)}})
     page.parent.mkdir(parents=True, exist_ok=True)
     page.write_text(html)
-    return title
-
-
-def write_index(folder: Path, outcomes: Mapping[str, NotebookOutcome], titles: Mapping[str, str]) -> Path:
-    """Write `index.html` next to the pages, whose titles are given: each notebook's status, seconds and memory."""
-    rows = [(name, titles.get(name, name), name in titles, outcome) for name, outcome in outcomes.items()]
-    return from_template(TEMPLATES / "pages_index.html.j2", folder / "index.html", rows=rows)
 
 
 def from_template(file: Path, page: Path, **values: object) -> Path:

@@ -13,17 +13,12 @@ from distlab.runtime import environment
 
 SETTINGS_OF_STUDENTS = Path(__file__).with_name("jupyterlab")
 """JupyterLab's for `make lab`: no buttons of nbgrader, nbdime, ipyparallel or jupytext, no news, whole file names,
-described figures, tabs with the names of labs, and the times at which cells ran, for `progress`."""
+described figures, tabs with the names of labs, and the times at which cells ran, for `progress`.
+
+`server.json` is the server's: without those extensions, which would take seconds to start; the file browser leaves out
+documents and figures, to which chapters link, and the Makefiles, which are for its terminal."""
 
 START = "/lab/tree/notebooks/00_start_here.ipynb"
-OF_TEACHERS = ("nbdime", "ipyparallel", "jupyterlab_jupytext")
-OF_NBGRADER = ("formgrader", "validate_assignment", "assignment_list", "course_list")
-NOT_STARTED = dict.fromkeys([*OF_TEACHERS, *(f"nbgrader.server_extensions.{name}" for name in OF_NBGRADER)], False)
-"""Extensions of the server, which would take seconds to start and say much in the terminal."""
-
-NOT_LISTED = ["docs", "figures", "Makefile", "__pycache__", "*.pyc", "*~"]
-"""What the file browser leaves out: chapters link to the documents and figures, and nobody works in those folders; the
-Makefiles are for its terminal."""
 
 SCREENS = ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER")
 """Variables of which one is set where a browser can be opened."""
@@ -80,15 +75,10 @@ def open_copy(copy: Path) -> int:
 
 def replace_this_process(copy: Path) -> NoReturn:
     """Become a JupyterLab of the working copy `copy`, an absolute path."""
-    command = [str(Path(sys.prefix) / "bin" / "jupyter"), "lab", "--ServerApp.ip=127.0.0.1"]
+    command = [str(Path(sys.prefix) / "bin" / "jupyter"), "lab", f"--config={SETTINGS_OF_STUDENTS / 'server.json'}"]
     command += [f"--ServerApp.root_dir={copy}", f"--LabApp.app_settings_dir={SETTINGS_OF_STUDENTS}"]
-    command += [f"--ContentsManager.hide_globs={NOT_LISTED!r}", f"--LabApp.default_url={START}"]
-    command += [f"--ServerApp.jpserver_extensions={NOT_STARTED}", "--KernelManager.transport_encryption=auto"]
-    filters = {"address": {"()": f"{__name__}.{AddressAlone.__name__}"}}
-    logged = {"filters": filters, "handlers": {"console": {"filters": ["address"]}}}
-    command += [f"--ServerApp.logging_config={logged}", "--ServerApp.log_format=%(message)s"]
-    command += ["--log-level=CRITICAL", "--LabApp.log_level=CRITICAL"]
     command += [f"--LabApp.extra_labextensions_path={SETTINGS_OF_STUDENTS / 'extensions'}"]
+    command += [f"--LabApp.default_url={START}", "--log-level=CRITICAL", "--LabApp.log_level=CRITICAL"]
     command += ["--allow-root"] if os.geteuid() == 0 else []
     if sys.platform == "linux" and not any(os.environ.get(name) for name in SCREENS):
         command.append("--ServerApp.open_browser=False")  # one for text would take the terminal, with the address in it

@@ -5,13 +5,8 @@ student's notebook here (`labs/nbgrader_config.py` gives nbgrader the same stub)
 """
 
 import copy
-import hashlib
-import json
-import os
 import re
 import shutil
-import subprocess
-import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,7 +14,7 @@ from typing import TYPE_CHECKING
 import nbformat
 from nbformat import NotebookNode
 
-from course_tools import lab_cells, notebooks, user_folders
+from course_tools import chapters, lab_cells, notebooks, user_folders
 from distlab.labs import registry
 from distlab.labs.lab import Lab
 from distlab.runtime import processes, startup_notes
@@ -38,7 +33,7 @@ _SENTENCES = re.compile(r"(?<=[.?!])\s+(?=[A-Z`\[])")
 _LINK_TO_COURSE = re.compile(r"\[([^\]]*)\]\(\.\./[^)]*\)")
 CHECK = "check_"
 TEXT, STUDENT, SOLUTION = "lab.py", "lab.ipynb", "solution.ipynb"
-HANDED_OUT, NBGRADER, SOURCE = "students", "nbgrader", "source"
+HANDED_OUT, NBGRADER, SOURCE, PREVIOUS = "students", "nbgrader", "source", "previous"
 _PARTS = (HANDED_OUT, f"{NBGRADER}/{SOURCE}")
 LABS = Path("labs")
 
@@ -59,9 +54,9 @@ def write_labs(*, only: str | None = None) -> None:
 
 
 def chosen(labs: Path, only: str | None = None) -> list[Path]:
-    """The sources `labs`/NN_topic/lab.py, in order; `only` is that of `notebooks.chosen`."""
+    """The sources `labs`/NN_topic/lab.py, in order; `only` is that of `chapters.chosen`."""
     folders = sorted(source.parent for source in labs.glob(f"[0-9][0-9]_*/{TEXT}"))
-    return [folder / TEXT for folder in notebooks.chosen(folders, only, "lab")]
+    return [folder / TEXT for folder in chapters.chosen(folders, only, "lab")]
 
 
 def convert(source: Path, lab: Lab | None = None) -> NotebookNode:
@@ -116,39 +111,25 @@ def _without_course(paragraph: str) -> str:
 
 def is_given(file: Path) -> bool:
     """Whether a file is handed out with its lab: no notebook, not the lab's text with the solutions, no judge."""
-    return file.is_file() and file.suffix != ".ipynb" and file.name != TEXT and not registry.is_of_judge(file)
+    is_other = file.suffix == ".ipynb" or file.name == TEXT or file.name.startswith(".")
+    return file.is_file() and not is_other and not registry.is_of_judge(file)
 
 
 def regenerate(source: Path) -> list[Path]:
-    """Write `lab.ipynb` and the executed `solution.ipynb`, in which every check says "right"; return their files.
+    """Write `lab.ipynb` and the executed `solution.ipynb`; return their files.
 
     Raises BrokenSource, PlainError where one was edited itself, and what nbclient raises; both then stay as they are.
     """
     files = [source.with_name(STUDENT), source.with_name(SOLUTION)]
     for file in files:
         notebooks.require_not_edited(file, source)
-    lab = registry.lab(source.parent.name)
-    whole = convert(source, lab)
+    whole = convert(source)
     solution = notebooks.clean(notebooks.execute(solved(whole), source.parent))
-    _require_right(solution, lab, source)
     for file, notebook in zip(files, (student(whole), solution), strict=True):
         nbformat.validate(notebook)
         notebooks.note_cells(notebook)
         nbformat.write(notebook, file)
     return files
-
-
-def _require_right(solution: NotebookNode, lab: Lab, source: Path) -> None:
-    """Raise BrokenSource unless each check of the executed solution has said that the answer is right."""
-    checks = {cell.metadata.get("nbgrader", {}).get("grade_id"): cell for cell in solution.cells}
-    for exercise in lab:
-        said = lab_cells.printed(checks[CHECK + exercise.name])
-        if not registry.says_right(exercise.name, said):
-            verdict = next((line for line in said.splitlines() if line.startswith(f"{exercise.name}:")), said.strip())
-            raise BrokenSource(
-                f"{source}, exercise {exercise.name}: with its solution the check says "
-                f"{repr(verdict) if verdict else 'nothing'}; no {STUDENT} or {SOLUTION} was written."
-            )
 
 
 def _preprocessed(notebook: NotebookNode, *preprocessors: "Preprocessor") -> NotebookNode:
@@ -185,76 +166,31 @@ def write_release(*, only: str | None = None) -> None:
     processes.end_on_signals()
     folder = user_folders.announced("build", "the labs to hand out go") / "release"
     with startup_notes.hidden():
-        paths, said = release(chosen(LABS, only), folder)
-    print("\n".join([*said, *map(str, paths)]))
+        paths = release(chosen(LABS, only), folder)
+    print("\n".join(map(str, paths)))
 
 
-def release(lab_sources: Sequence[Path], folder: Path) -> tuple[list[Path], list[str]]:
-    """Write `folder`/students/NN_topic for each lab, the same as a zip, and `folder`/nbgrader for nbgrader.
+def release(lab_sources: Sequence[Path], folder: Path) -> list[Path]:
+    """Write `folder`/students/NN_topic for each lab, the same as a zip, and `folder`/nbgrader; return these three.
 
-    Returns these three, and sentences for the instructor. In `students` and in nbgrader's `source` the folders of the
-    course's labs are replaced; all else stays: what an instructor has added there, nbgrader's database, what was handed
-    in. Labs that were changed since the last release are kept in `folder`/changed-TIME: a record of digests tells what
-    each release wrote. Raises BrokenSource, and leaves everything as it was.
-
-    A lab's programs and data go with it, but in a repository only those that git knows: an instructor may keep notes.
+    In `students` and in nbgrader's `source` the folders of the course's labs are replaced; those of the release before
+    are moved to `folder`/previous. All else stays: what an instructor has added there, nbgrader's database, what was
+    handed in. Raises BrokenSource, and leaves everything as it was.
     """
     labs = lab_sources[0].parents[1]
     new = {source: without_course(convert(source)) for source in lab_sources}
-    known, record = _known_to_git(labs), folder / ".released.json"
-    places = [folder / part / source.parent.name for part in _PARTS for source in chosen(labs)]
-    said = _make_room(places, folder, json.loads(record.read_text()) if record.exists() else {})
-    if not known:
-        said += ["Git does not know this course, so all files next to the labs' notebooks are handed out, yours too."]
+    shutil.rmtree(folder / PREVIOUS, ignore_errors=True)
+    for part in _PARTS:
+        for place in filter(Path.exists, (folder / part / source.parent.name for source in chosen(labs))):
+            (folder / PREVIOUS / part).mkdir(parents=True, exist_ok=True)
+            place.rename(folder / PREVIOUS / part / place.name)
     for source, notebook in new.items():
-        given = sorted(file for file in source.parent.glob("*") if is_given(file))
-        unknown = [file for file in given if known and file not in known]
-        for file in unknown:
-            fix = f"If students need it, run `git add {file}` first."
-            said += [] if file.name.startswith(".") else [f"Not handed out: {file}, which git does not know. {fix}"]
         for part, handed_out in zip(_PARTS, (student(notebook), notebook), strict=True):
             place = folder / part / source.parent.name
             place.mkdir(parents=True)
-            for file in sorted({*given} - {*unknown}):
+            for file in filter(is_given, source.parent.glob("*")):
                 shutil.copy(file, place)
             nbformat.write(handed_out, place / STUDENT)
-    written = {str(place.relative_to(folder)): _digest(place) for place in places if place.exists()}
-    record.write_text(json.dumps(written))
     shutil.copy(labs / "nbgrader_config.py", folder / NBGRADER)
     shutil.make_archive(str(folder / "labs"), "zip", folder / HANDED_OUT)
-    return [folder / HANDED_OUT, folder / "labs.zip", folder / NBGRADER], said
-
-
-def _make_room(places: Sequence[Path], folder: Path, released: dict[str, str]) -> list[str]:
-    """Remove the labs of the last release; a sentence if some were changed since, and are kept."""
-    kept = folder / f"changed-{time.strftime('%Y-%m-%d-%H%M%S')}"
-    for place in filter(Path.exists, places):
-        name = place.relative_to(folder)
-        if _digest(place) == released.get(str(name)):
-            shutil.rmtree(place)
-        else:
-            (kept / name).parent.mkdir(parents=True, exist_ok=True)
-            place.rename(kept / name)
-    changed = f"Labs that differ from what the last release wrote are kept in {kept}; change tasks in their {TEXT}."
-    return [changed] if kept.exists() else []
-
-
-def _digest(folder: Path) -> str:
-    """Of the names and contents of a folder's files, without what programs add when somebody only looks into it."""
-    digest = hashlib.sha256()
-    for file in sorted(file for file in folder.rglob("*") if file.is_file()):
-        name = file.relative_to(folder)
-        if not {".ipynb_checkpoints", "__pycache__", ".DS_Store"} & set(name.parts):
-            digest.update(f"{name} {file.stat().st_size}\n".encode() + file.read_bytes())
-    return digest.hexdigest()
-
-
-def _known_to_git(folder: Path) -> set[Path]:
-    """The files in a folder that git has, or that `git add` has named; none where the folder is in no repository."""
-    # The repository may be another user's, as on a shared server.
-    command = ["git", "-C", str(folder), "-c", "safe.directory=*", "ls-files", "-z"]
-    try:
-        listed = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True).stdout
-    except OSError:  # there is no git
-        return set()
-    return {folder / os.fsdecode(entry) for entry in listed.split(b"\0") if entry}
+    return [folder / HANDED_OUT, folder / "labs.zip", folder / NBGRADER]

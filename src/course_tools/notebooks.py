@@ -9,7 +9,6 @@ import json
 import os
 import re
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 
 import jupytext
@@ -19,9 +18,8 @@ from nbclient import NotebookClient
 from nbformat import NotebookNode
 
 from course_tools import glossary
-from course_tools.site.chapters import how_to_repair, number_of
+from course_tools.chapters import chosen, number_of
 from distlab.runtime.errors import PlainError
-from distlab.runtime.lookups import NoSuchName, require_name
 
 SECONDS_PER_CELL = 900
 # Measured outputs are recorded only while other programs leave the processors alone.
@@ -38,25 +36,8 @@ NOT_COMPARED = {
 
 
 def sources(folder: Path, only: str | None = None) -> list[Path]:
-    """The text sources in `folder`/src, in the order of the course; `only` is that of `chosen`."""
+    """The text sources in `folder`/src, in the order of the course; `only` is that of `chapters.chosen`."""
     return chosen(sorted((folder / "src").glob("[0-9][0-9]*_*.py")), only)
-
-
-def chosen(files: Sequence[Path], only: str | None = None, kind: str = "notebook") -> list[Path]:
-    """The files that `only` names, by number or name, separated by commas ("03" or "02,04"); all of them without it.
-
-    Raises NoSuchName for one that is not there, or when there is none at all.
-    """
-    if not files:
-        raise NoSuchName(f"There is no {kind} in {Path.cwd()}; run this in the course's folder.")
-    if not only:
-        return list(files)
-    names = [name.strip().zfill(2) for name in only.split(",") if name.strip()]
-    numbers = [number_of(file.stem) for file in files]
-    for name in names or [only]:
-        if name not in numbers:
-            require_name(numbers if name.isdigit() else [file.stem for file in files], name, kind)
-    return [file for file in files if {file.stem, number_of(file.stem)} & set(names)]
 
 
 def read(file: Path) -> NotebookNode:
@@ -64,7 +45,9 @@ def read(file: Path) -> NotebookNode:
     try:
         return nbformat.read(file, as_version=4)
     except Exception as fault:  # as damaged as a file can be
-        raise PlainError(f"{file} cannot be read as a notebook; {how_to_repair(file)}.") from fault
+        raise PlainError(
+            f"{file} cannot be read as a notebook; `git checkout {file}` restores it, without your changes."
+        ) from fault
 
 
 def notebook_of(source: Path) -> Path:
@@ -147,18 +130,31 @@ def require_idle(watch: float = SECONDS_TO_WATCH) -> None:
         )
 
 
-def regenerate(source: Path) -> Path:
-    """Write the notebook of a text source with fresh outputs; return its file.
+def regenerate(source: Path, text_only: bool = False) -> Path:
+    """Write the notebook of a text source with fresh outputs, or with those that it has; return its file.
 
-    Raises what `require_not_edited` and `execute` raise; the file then stays as it is.
+    Raises what `require_not_edited` and `execute` raise, and PlainError for `text_only` if code has changed: the file
+    then stays as it is.
     """
-    target = notebook_of(source)
+    target, notebook = notebook_of(source), convert(source)
     require_not_edited(target, source)
-    notebook = clean(execute(convert(source), target.parent))
+    if text_only:
+        _take_outputs(notebook, target)
+    else:
+        clean(execute(notebook, target.parent))
     note_cells(notebook)
     nbformat.validate(notebook)
     nbformat.write(notebook, target)
     return target
+
+
+def _take_outputs(notebook: NotebookNode, recorded: Path) -> None:
+    """Take over the outputs of a recorded notebook, whose code must be the same. Raises PlainError."""
+    code, old_code = ([cell for cell in each.cells if cell.cell_type == "code"] for each in (notebook, read(recorded)))
+    if [cell.source for cell in code] != [cell.source for cell in old_code]:
+        raise PlainError(f"The code in {recorded} is another one; `make notebooks` executes the notebook again.")
+    for cell, old in zip(code, old_code, strict=True):
+        cell.outputs, cell.execution_count = old.outputs, old.execution_count
 
 
 def note_cells(notebook: NotebookNode) -> None:
@@ -188,26 +184,3 @@ def require_not_edited(file: Path, source: Path) -> None:
 def _digest(notebook: NotebookNode) -> str:
     cells = [[cell.cell_type, cell.source] for cell in notebook.cells]
     return hashlib.sha256(json.dumps(cells).encode()).hexdigest()
-
-
-def update_text(source: Path) -> Path:
-    """Give the committed notebook the text and tags of its source; its outputs stay. Returns its file.
-
-    Raises PlainError if code has changed: then the notebook must be executed again.
-    """
-    target, notebook = notebook_of(source), convert(source)
-    require_not_edited(target, source)
-    recorded, code = (
-        [cell for cell in each.cells if cell.cell_type == "code"]
-        for each in (nbformat.read(target, as_version=4), notebook)
-    )
-    if [cell.source for cell in recorded] != [cell.source for cell in code]:
-        raise PlainError(
-            f"Code has changed in {source.name}; run 'make notebooks ONLY={number_of(source.stem)}', "
-            "which executes the notebook again."
-        )
-    for cell, old in zip(code, recorded, strict=True):
-        cell.outputs, cell.execution_count = old.outputs, old.execution_count
-    note_cells(notebook)
-    nbformat.write(notebook, target)
-    return target

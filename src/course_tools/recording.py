@@ -30,7 +30,7 @@ def write_notebooks(*, only: str | None = None, force: bool = False, text: bool 
     processes.end_on_signals()
     for source in notebooks.sources(NOTEBOOKS, only):
         if text:
-            print(notebooks.update_text(source), flush=True)
+            print(notebooks.regenerate(source, text_only=True), flush=True)
         elif status := _record(str(source), force=force):
             print(f"{notebooks.notebook_of(source)} was not written.")
             return status

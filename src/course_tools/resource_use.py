@@ -1,32 +1,14 @@
 """How much memory a run's processes take, measured beside them."""
 
 import threading
-import time
-from collections.abc import Iterable
 
 import psutil
 
 from distlab.runtime import processes
 
 MIB = 2**20
-
-LEAST_PAUSE = 0.5
-# Reading the memory of many processes costs time that is taken from them: at most a fortieth.
-PAUSE_PER_SECOND_OF_READING = 39
-
-
-def memory(of: Iterable[psutil.Process]) -> int:
-    """Bytes of memory that these processes use together; one that has ended counts 0.
-
-    On Linux a page that n processes share counts 1/n for each; elsewhere it counts whole.
-    """
-    total = 0
-    for process in of:
-        try:
-            total += process.memory_full_info().pss if psutil.LINUX else process.memory_info().rss
-        except psutil.Error:
-            continue
-    return total
+# Reading the memory of many processes takes a tenth of a second, and that from them.
+SECONDS_BETWEEN_READINGS = 2.0
 
 
 class ResourceUse:
@@ -50,8 +32,13 @@ class ResourceUse:
         self._thread.join()
 
     def _watch(self) -> None:
-        pause = LEAST_PAUSE
-        while not self._stop.wait(pause):
-            before = time.perf_counter()
-            self.peak_memory = max(self.peak_memory, memory(processes.alive(self._mark)))
-            pause = max(LEAST_PAUSE, PAUSE_PER_SECOND_OF_READING * (time.perf_counter() - before))
+        while not self._stop.wait(SECONDS_BETWEEN_READINGS):
+            self.peak_memory = max(self.peak_memory, sum(map(_memory, processes.alive(self._mark))))
+
+
+def _memory(process: psutil.Process) -> int:
+    """Bytes of its memory, 0 if it has ended. On Linux a page that n processes share counts 1/n for each."""
+    try:
+        return process.memory_full_info().pss if psutil.LINUX else process.memory_info().rss
+    except psutil.Error:
+        return 0

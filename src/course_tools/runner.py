@@ -3,36 +3,29 @@
 import json
 import os
 import re
-import shutil
 import subprocess
 import sys
 import tempfile
 import threading
-import time
-from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from time import perf_counter
 from typing import IO
 
 import nbformat
 import psutil
 from nbformat import NotebookNode
-from rich.console import Console
-from rich.progress import MofNCompleteColumn, Progress, TextColumn
 
-from course_tools.notebooks import SECONDS_PER_CELL, chosen
+from course_tools.notebooks import SECONDS_PER_CELL
 from course_tools.resource_use import MIB, ResourceUse
-from course_tools.site.chapters import chapter_notebooks, how_to_repair
 from distlab import launch
 from distlab.runtime import processes
 
 OK, FAILED, SKIPPED = "ok", "failed", "skipped"
-
-REQUIREMENTS = {"needs-horovod": launch.horovod_problem}
-"""By tag of a notebook's first cell: returns None if what it needs is there, else the reason and the fix."""
+NEEDS_HOROVOD = "needs-horovod"
+"""The tag of the first cell of a notebook that does."""
 
 FIGURES = Path(__file__).parents[2] / "docs" / "performance.json"
 """What each notebook took when the course was last measured (see `make bench`)."""
@@ -57,7 +50,6 @@ except RuntimeError as fault:
     # Its ports were free when they were chosen; a connection may have taken one before it listened.
     papermill.execute_notebook(**job)
 """
-_BEGUN = re.compile(rb"^Executing Cell (\d+)-", re.MULTILINE)
 _OF_PAPERMILL = "papermill-error-cell-tag"
 """The tag of the cells in which papermill says where a notebook has failed."""
 
@@ -93,15 +85,10 @@ class ExecutionPlan:
     at_once: int = 1
 
 
-def choose(folder: Path, only: str | None = None) -> list[Path]:
-    """The notebooks of a folder in order; `only` is that of `notebooks.chosen`."""
-    return chosen(chapter_notebooks(folder), only)
-
-
 def missing_requirement(notebook: Path) -> str | None:
     """Why this notebook cannot run here, in one sentence; None when it can."""
-    tags = [tag for cell in _cells(notebook)[:1] for tag in cell.metadata.get("tags", [])]
-    return next(filter(None, (REQUIREMENTS[tag]() for tag in tags if tag in REQUIREMENTS)), None)
+    needs_horovod = any(NEEDS_HOROVOD in cell.metadata.get("tags", []) for cell in _cells(notebook)[:1])
+    return launch.horovod_problem() if needs_horovod else None
 
 
 def default_at_once(cores: int) -> int:
@@ -109,121 +96,109 @@ def default_at_once(cores: int) -> int:
     return max(1, min(cores, 4, int(psutil.virtual_memory().available / MIB / MIB_PER_NOTEBOOK)))
 
 
-def in_lanes(notebooks: Sequence[Path], figures: Path = FIGURES) -> tuple[list[Path], list[Path]]:
-    """The notebooks that start several processes, of which one runs at a time, and the others; the longest first."""
+def in_lanes(notebooks: Sequence[Path], figures: Path = FIGURES) -> list[list[Path]]:
+    """Lanes that may run side by side: first all notebooks that start several processes, then each other one.
+
+    In both the longest comes first.
+    """
     measures = json.loads(figures.read_text())["measures"] if figures.exists() else []
     seconds = {each["name"]: each["values"][0] for each in measures if each["values"]}
-    lanes: tuple[list[Path], list[Path]] = [], []
+    crowded: list[Path] = []
+    others: list[list[Path]] = []
     for notebook in sorted(notebooks, key=lambda each: seconds.get(each.stem, UNKNOWN_SECONDS), reverse=True):
-        starts = any(_STARTS.search(cell.source) for cell in _cells(notebook) if cell.cell_type == "code")
-        lanes[0 if starts else 1].append(notebook)
-    return lanes
+        if any(_STARTS.search(cell.source) for cell in _cells(notebook) if cell.cell_type == "code"):
+            crowded.append(notebook)
+        else:
+            others.append([notebook])
+    return [crowded, *others]
 
 
 def execute(plan: ExecutionPlan) -> dict[str, NotebookOutcome]:
-    """Run the planned notebooks, report their progress, and return each one's outcome by name, in order.
+    """Run the planned notebooks, say how each ended, and return the outcomes by name, in order.
 
     Writes `executed/NAME.ipynb` and `logs/NAME.log` under `plan.build`. When this returns or is interrupted, nothing
-    that a notebook started is alive; the outputs of earlier runs stay until a notebook has ended.
+    that a notebook started is alive.
     """
     for name in ("executed", "logs"):
         (plan.build / name).mkdir(parents=True, exist_ok=True)
     mark, stopping = processes.new_mark(), threading.Event()
-    crowded, others = map(deque, in_lanes(plan.notebooks))
-    outcomes: dict[Path, NotebookOutcome] = {}
-    # A kernel sets FORCE_COLOR for its programs, which makes no terminal of a file.
-    console = Console(highlight=False, soft_wrap=True, force_terminal=sys.stdout.isatty())
-    columns = (TextColumn("{task.description}"), MofNCompleteColumn())
+    outcomes: dict[str, NotebookOutcome] = {}
+
+    def run(lane: Sequence[Path]) -> None:
+        for notebook in lane:
+            if stopping.is_set():
+                return
+            outcome = run_one(notebook, plan, mark, scratch, stopping)
+            if not stopping.is_set():
+                outcomes[notebook.stem] = outcome
+                used = f"{outcome.seconds:.0f} s, {outcome.peak_memory_mib:,.0f} MiB"
+                said = outcome.error if outcome.status == SKIPPED else used
+                done = f"{len(outcomes)} of {len(plan.notebooks)}"
+                print(f"[{done}] {notebook.stem}: {outcome.status}, {said}", flush=True)
+
+    names = [notebook.stem for notebook in plan.notebooks]
     with (
         tempfile.TemporaryDirectory(prefix="distlab-") as scratch,
         processes.guarded(mark, scratch),
-        Progress(
-            *columns, console=console, refresh_per_second=2, transient=True, disable=not console.is_terminal
-        ) as bars,
         ThreadPoolExecutor(plan.at_once) as pool,
     ):
-        together = bars.add_task("notebooks done", total=len(plan.notebooks))
-
-        def run(notebook: Path) -> None:
-            name = notebook.stem
-            cells = len(_cells(notebook)) + bool(plan.parameters)  # for which papermill adds a cell
-            bar = bars.add_task(f"{name}: cell", total=cells)
-            folder = Path(tempfile.mkdtemp(prefix=f"{name[:2]}-", dir=scratch))
-            outcome = run_one(notebook, plan, mark, folder, stopping, lambda cell: bars.update(bar, completed=cell))
-            bars.remove_task(bar)
-            if not stopping.is_set():
-                if (executed := folder / notebook.name).exists():
-                    shutil.move(executed, plan.build / "executed" / notebook.name)
-                outcomes[notebook] = outcome
-                bars.advance(together)
-                used = f"{outcome.seconds:.0f} s, {outcome.peak_memory_mib:,.0f} MiB"
-                console.print(f"{name}: {outcome.status}, {outcome.error if outcome.status == SKIPPED else used}")
-
-        def work(*lanes: deque[Path]) -> None:
-            for lane in lanes:
-                while lane and not stopping.is_set():
-                    with suppress(IndexError):  # another thread has taken the last one
-                        run(lane.popleft())
-
         try:
-            threads = [pool.submit(work, *lanes) for lanes in [(crowded, others), *[(others,)] * (plan.at_once - 1)]]
-            for thread in threads:
-                thread.result()
+            for lane in [pool.submit(run, lane) for lane in in_lanes(plan.notebooks)]:
+                lane.result()
         except (KeyboardInterrupt, SystemExit):  # SystemExit: see processes.end_on_signals
             stopping.set()
             pool.shutdown()
-            unfinished = ", ".join(notebook.stem for notebook in plan.notebooks if notebook not in outcomes)
+            unfinished = ", ".join(name for name in names if name not in outcomes)
             print(f"\nInterrupted; everything that the notebooks had started is ended. Not finished: {unfinished}.")
-            print(f"Finished: {', '.join(sorted(notebook.stem for notebook in outcomes)) or 'none'}.", flush=True)
+            print(f"Finished: {', '.join(sorted(outcomes)) or 'none'}.", flush=True)
             raise
-    return {notebook.stem: outcomes[notebook] for notebook in plan.notebooks}
+    return {name: outcomes[name] for name in names}
 
 
 def run_one(
-    notebook: Path,
-    plan: ExecutionPlan,
-    outer_mark: str,
-    folder: Path,
-    stopping: threading.Event,
-    on_cell: Callable[[int], object],
+    notebook: Path, plan: ExecutionPlan, outer_mark: str, scratch: str, stopping: threading.Event
 ) -> NotebookOutcome:
-    """Run one notebook within the plan's limits, and end whatever it leaves behind; `on_cell` gets each cell's number.
+    """Run one notebook within the plan's limits, and end whatever it leaves behind.
 
-    The executed notebook and its temporary files are in `folder`.
+    Its temporary files are in a new folder in `scratch`.
     """
     if reason := missing_requirement(notebook):
         return NotebookOutcome(SKIPPED, error=reason)
-    log, mark, start = plan.build / "logs" / f"{notebook.stem}.log", processes.new_mark(), time.perf_counter()
+    executed, log = plan.build / "executed" / notebook.name, plan.build / "logs" / f"{notebook.stem}.log"
+    executed.unlink(missing_ok=True)  # of an earlier run
+    mark, start = processes.new_mark(), perf_counter()
     with log.open("w") as stream, ResourceUse(mark) as use:
-        process = _started(notebook, plan, f"{outer_mark} {mark}", folder, stream)
+        process = _started(notebook, executed, plan, f"{outer_mark} {mark}", scratch, stream)
         try:
-            limit = _watch(process, log, stopping, on_cell)
+            while (status := process.poll()) is None and not stopping.wait(SECONDS_BETWEEN_LOOKS):
+                if log.stat().st_size > MEGABYTES_PER_LOG * 10**6:
+                    break
         finally:
             processes.end(mark)
-    outcome = NotebookOutcome(OK, time.perf_counter() - start, use.peak_memory / MIB)
-    cells, said = _cells(folder / notebook.name), log.read_text(errors="replace")
+    outcome = NotebookOutcome(OK, perf_counter() - start, use.peak_memory / MIB)
+    cells = _cells(executed)
     notes = [cell.metadata.get("papermill", {}) for cell in cells]
     outcome.cell_seconds = [round(note.get("duration") or 0.0, 2) for note in notes]
     begun = [number for number, note in enumerate(notes, start=1) if note.get("start_time")]
     # A cell that has not begun is missing, whatever has ended the notebook: an error, a limit or `sys.exit`.
-    if limit or process.returncode or len(begun) < len(cells):
-        outcome.status, last = FAILED, cells[begun[-1] - 1] if begun else None
+    if status != 0 or len(begun) < len(cells):
+        last = cells[begun[-1] - 1] if begun else None
+        outcome.status, outcome.error = FAILED, _error(last, log.read_text(errors="replace"), plan.seconds_per_cell)
         if last:
             outcome.failing_cell = begun[-1]
             outcome.failing_line = next(filter(None, map(str.strip, last.source.splitlines())), "")
-        if "nbclient.exceptions.CellTimeoutError" in said:
-            limit = f"the cell ran longer than {plan.seconds_per_cell} s"
-        outcome.error = limit or _error(last, said)
-        if not _cells(notebook):
-            outcome.error = f"it cannot be read as a notebook ({outcome.error}); {how_to_repair(notebook)}"
+        elif not _cells(notebook):
+            outcome.error = f"it cannot be read as a notebook ({outcome.error})"
     return outcome
 
 
-def _started(notebook: Path, plan: ExecutionPlan, marks: str, folder: Path, log: IO[str]) -> subprocess.Popen[str]:
+def _started(
+    notebook: Path, executed: Path, plan: ExecutionPlan, marks: str, scratch: str, log: IO[str]
+) -> subprocess.Popen[str]:
     """papermill, which logs what each cell prints, and when it begins."""
     job = {
         "input_path": str(notebook),
-        "output_path": str(folder / notebook.name),
+        "output_path": str(executed),
         "parameters": plan.parameters,
         "cwd": str(notebook.parent),
         "kernel_name": "python3",
@@ -236,38 +211,23 @@ def _started(notebook: Path, plan: ExecutionPlan, marks: str, folder: Path, log:
     }
     # Notebooks put their files into the temporary folder, which goes whatever happens to them. IPython's and Keras's
     # own folders are there too: what is set for other notebooks would change the outputs.
-    own_folders = {"TMPDIR": str(folder), "IPYTHONDIR": str(folder / "ipython")}
-    own_folders["KERAS_HOME"] = os.environ.get("KERAS_HOME") or str(folder / "keras")
+    folder = tempfile.mkdtemp(prefix=f"{notebook.stem[:2]}-", dir=scratch)
+    own_folders = {"TMPDIR": folder, "IPYTHONDIR": f"{folder}/ipython"}
+    own_folders["KERAS_HOME"] = os.environ.get("KERAS_HOME") or f"{folder}/keras"
     command = [sys.executable, "-P", "-c", _PAPERMILL, json.dumps(job)]
     return processes.start(command, marks, env=os.environ | own_folders, stdout=log, stderr=subprocess.STDOUT)
 
 
-def _watch(
-    process: subprocess.Popen[str],
-    log: Path,
-    stopping: threading.Event,
-    on_cell: Callable[[int], object],
-) -> str | None:
-    """Wait until papermill has ended, has said too much or is to stop; returns the sentence about too much."""
-    with log.open("rb") as reading:
-        while process.poll() is None and not stopping.wait(SECONDS_BETWEEN_LOOKS):
-            for number in _BEGUN.findall(reading.read()):
-                on_cell(int(number))
-            if log.stat().st_size > MEGABYTES_PER_LOG * 10**6:
-                return f"the cell printed more than {MEGABYTES_PER_LOG} MB"
-    return None
-
-
-def _error(cell: NotebookNode | None, said: str) -> str:
+def _error(cell: NotebookNode | None, said: str, seconds_per_cell: int) -> str:
     """What the cell at which a notebook has ended says is wrong with it, else the last words of papermill's log."""
-    outputs = cell.get("outputs", []) if cell else []
-    for output in outputs:
+    if "nbclient.exceptions.CellTimeoutError" in said:
+        return f"the cell ran longer than {seconds_per_cell} s"
+    if len(said) > MEGABYTES_PER_LOG * 10**6:
+        return f"the cell printed more than {MEGABYTES_PER_LOG} MB"
+    for output in cell.get("outputs", []) if cell else []:
         if output.output_type == "error":
             return f"{output.ename}: {output.evalue}".rstrip(": ")
-    lines = [line for line in said.splitlines() if line.strip(" -")] or ["it ended without a word"]
-    if lines[-1].startswith("Exception encountered"):  # of a magic IPython says on the error stream what is wrong
-        lines += [line for output in outputs for line in output.get("text", "").splitlines() if line.strip()]
-    return lines[-1]
+    return next((line for line in reversed(said.splitlines()) if line.strip(" -")), "it ended without a word")
 
 
 def _cells(notebook: Path) -> list[NotebookNode]:

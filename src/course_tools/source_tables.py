@@ -7,7 +7,6 @@ from distlab.costs import HARDWARE, MODELS, TRANSFORMERS
 from distlab.costs.published.efficiencies import RESULTS
 from distlab.costs.published.split_figures import FIGURES, TITLES
 
-BEGIN, END = "<!-- published numbers: written by `make map` -->", "<!-- end of the published numbers -->"
 Figure = tuple[str, str, str]
 """Its source, what it is a figure of, and the figure."""
 

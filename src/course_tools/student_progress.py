@@ -13,10 +13,10 @@ from pathlib import Path
 import nbformat
 
 from course_tools import user_folders, working_copy
+from course_tools.chapters import is_chapter, number_of
 from course_tools.grading import notebook
 from course_tools.lab_cells import answered, printed
 from course_tools.lab_sources import STUDENT
-from course_tools.site.chapters import is_chapter, number_of
 from distlab.labs import registry
 from distlab.runtime import tables
 
@@ -31,8 +31,7 @@ _CHECK = re.compile(r'^lab\.check\("(\w+)"', re.MULTILINE)
 class ChapterProgress:
     """Of one chapter: its title, code cells that the student ran and all of them, exercises solved and all.
 
-    notes: what to say of files that cannot be read.
-    unchecked: exercises that are written, and whose check has no saved output.
+    notes: what else to say, of files that cannot be read and of exercises that are written and not checked.
     """
 
     title: str
@@ -41,7 +40,10 @@ class ChapterProgress:
     solved: int
     exercises: int
     notes: tuple[str, ...] = ()
-    unchecked: int = 0
+
+    def row(self) -> tuple[str, str, str]:
+        """Its row in the table."""
+        return self.title, _share(self.cells_run, self.cells), _share(self.solved, self.exercises)
 
 
 def progress(copy: Path) -> list[ChapterProgress]:
@@ -62,26 +64,14 @@ def print_progress() -> int:
 
 
 def table(chapters: list[ChapterProgress]) -> str:
-    """The chapters as a table in text, the sums, what counts as solved; lines for what is unchecked, and notes."""
-    rows = [
-        (chapter.title, _share(chapter.cells_run, chapter.cells), _share(chapter.solved, chapter.exercises))
-        for chapter in chapters
-    ]
-    cells = _share(sum(chapter.cells_run for chapter in chapters), sum(chapter.cells for chapter in chapters))
-    solved = _share(sum(chapter.solved for chapter in chapters), sum(chapter.exercises for chapter in chapters))
-    columns = ["Chapter", "Cells run", "Exercises solved"]
-    lines = [tables.text(columns, [*rows, ("together", cells, solved)], right=(1, 2))]
-    for chapter in chapters:
-        if chapter.unchecked:
-            number, count = chapter.title.split()[0], chapter.unchecked
-            lines.append(
-                f"Lab {number}: {'1 exercise is' if count == 1 else f'{count} exercises are'} written, not checked: no "
-                f"output of the check is saved. `make check LAB={number}` checks them; to count here, run the notebook "
-                "and save it."
-            )
-    if any(chapter.solved for chapter in chapters):
-        lines.append(_AS_SAVED)
-    return "\n".join([*lines, *(line for chapter in chapters for line in chapter.notes)])
+    """The chapters as a table in text, the sums, the notes, and what counts as solved."""
+    counts = [(each.cells_run, each.cells, each.solved, each.exercises) for each in chapters]
+    run, cells, solved, exercises = map(sum, zip((0, 0, 0, 0), *counts, strict=True))
+    together = ChapterProgress("together", run, cells, solved, exercises)
+    rows = [chapter.row() for chapter in [*chapters, together]]
+    lines = [tables.text(["Chapter", "Cells run", "Exercises solved"], rows, right=(1, 2))]
+    lines += [note for chapter in chapters for note in chapter.notes]
+    return "\n".join([*lines, _AS_SAVED] if together.solved else lines)
 
 
 def _of_chapter(copy: Path, topic: str) -> ChapterProgress:
@@ -92,6 +82,12 @@ def _of_chapter(copy: Path, topic: str) -> ChapterProgress:
     checks = {check[1]: printed(cell) for cell in lab if (check := _CHECK.search(cell.source))}
     # The course's, too: a student may have deleted a check.
     exercises = set(checks) | {check[1] for cell in in_course if (check := _CHECK.search(cell.source))}
+    if unchecked := sum(not checks.get(exercise) for exercise in answered(lab, in_course)):
+        number, few = number_of(topic), "1 exercise is" if unchecked == 1 else f"{unchecked} exercises are"
+        notes.append(
+            f"Lab {number}: {few} written, not checked: no output of the check is saved. `make check LAB={number}` "
+            "checks them; to count here, run the notebook and save it."
+        )
     return ChapterProgress(
         topic.replace("_", " "),
         sum("execution" in cell.metadata for cell in notebook),
@@ -99,7 +95,6 @@ def _of_chapter(copy: Path, topic: str) -> ChapterProgress:
         sum(registry.says_right(exercise, output) for exercise, output in checks.items()),
         len(exercises),
         tuple(notes),
-        sum(not checks.get(exercise) for exercise in answered(lab, in_course)),
     )
 
 

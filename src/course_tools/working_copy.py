@@ -1,8 +1,7 @@
 """A student's own copy of notebooks and labs: what is run and changed in it leaves the course's own files as they are.
 
-A file that the student has not changed follows the course, for example after `git pull`; a changed one stays, and a
-chapter that was only run follows and is kept under another name. For that the copy remembers the digest that each file
-had in the course when it was copied.
+A file that the student has not changed follows the course, for example after `git pull`; a changed one stays. For that
+the copy remembers the digest that each file had in the course when it was copied. To run a notebook is no change.
 
 The solutions are in a folder beside the labs, each with the programs that it uses, so that a lab's folder has none.
 
@@ -12,7 +11,6 @@ A Makefile in each folder where a student may open a terminal calls the course's
 """
 
 import json
-import platform
 import re
 import shlex
 import sqlite3
@@ -20,13 +18,12 @@ from contextlib import suppress
 from datetime import datetime
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
 
 import nbformat
 from nbformat.sign import NotebookNotary
 
 from course_tools import notebooks
-from course_tools.site.chapters import number_of
+from course_tools.chapters import number_of
 from distlab.labs.registry import is_of_judge
 from distlab.runtime.lookups import look_up
 
@@ -36,29 +33,15 @@ _NOT_COPIED = {"__pycache__", ".ipynb_checkpoints"}
 _TEXT, _LAB, _SOLUTION, _IPYNB = "lab.py", "lab.ipynb", "solution.ipynb", ".ipynb"
 _TO_SOLUTION = re.compile(r"(?:next\s+to\s+this\s+file,\s+)?in\s+\[solution\.ipynb\]\(solution\.ipynb\)")
 _TO_LAB = re.compile(r"\]\((?:\.\./)(\d\d_\w+/lab\.ipynb)\)")
-# As ipykernel tells JupyterLab.
-_LANGUAGE = {
-    "codemirror_mode": {"name": "ipython", "version": 3},
-    "file_extension": ".py",
-    "mimetype": "text/x-python",
-    "name": "python",
-    "nbconvert_exporter": "python",
-    "pygments_lexer": "ipython3",
-    "version": platform.python_version(),
-}
 _RECORD = ".copied.json"
 _MAKEFILE_OF_COPY = "# `make lab` writes this file. "
-# Variables that were typed go along in MAKEFLAGS.
 _MAKEFILE = """\
 {head}Whatever target is typed here, the course's own Makefile makes it.
-MAKEFLAGS += --no-print-directory
 .DEFAULT_GOAL := help
-.PHONY: in-course
-in-course:
-	@cd {course} 2> /dev/null || {{ echo The course is no longer in {course}: run make in its folder.; exit 2; }}; \\
-		exec $(MAKE) $(MAKECMDGOALS)
 Makefile: ;
-%: in-course ; @:
+always: ;
+%: always
+	@$(MAKE) --no-print-directory -C {course} $@
 """
 
 
@@ -71,25 +54,20 @@ def update(course: Path, copy: Path) -> list[str]:
     for name, source in files.items():
         target, before, content = copy / name, record.get(name), _content(source, name)
         new, current = _digest(content), _digest(target.read_bytes()) if target.exists() else None
-        is_new_edition = new not in (before, current)
-        if current is not None and is_new_edition and current != before:
-            if before is None or not notebooks.is_as_made(target):
-                said.append(f"{target} differs from the course's file; yours stays. {_to_get_the_new_one(name)}.")
-                continue
-            said.append(f"The course's file replaces yours, which differs from it and is kept: {_kept(target)}")
-        if current is None or is_new_edition:
+        if current is None or current == before != new:
             _write(target, content)
+        elif before != new != current:
+            said.append(f"{target} differs from the course's file; yours stays. {_to_get_the_new_one(name)}.")
+            continue
         record[name] = new
     for name in record.keys() - files.keys():
         target, before = copy / name, record.pop(name)
         if target.is_file() and _digest(target.read_bytes()) == before:
             target.unlink()
-            with suppress(OSError):  # it holds more
-                target.parent.rmdir()
         elif target.is_file():
             said.append(f"{target}: the course no longer has this file under this name; yours stays as it is.")
     _write_makefiles(course, {copy, copy / "labs", *((copy / name).parent for name in files if name.endswith(_IPYNB))})
-    _write(copy / _RECORD, json.dumps(record, indent=1, sort_keys=True).encode())
+    _write_record(copy, record)
     return said
 
 
@@ -106,10 +84,10 @@ def give_back(course: Path, copy: Path, number: str) -> list[Path]:
     for name, source in look_up(chapters, number.zfill(2), "chapter").items():
         target, content = copy / name, _content(source, name)
         record[name] = _digest(content)
-        if target.exists() and _digest(target.read_bytes()) != record[name]:
-            kept.append(_kept(target))
+        if target.exists() and target.read_bytes() != content:
+            kept.append(target.rename(target.with_stem(f"{target.stem}.{datetime.now():%Y-%m-%d_%H%M%S}")))
         _write(target, content)
-    _write(copy / _RECORD, json.dumps(record, indent=1, sort_keys=True).encode())
+    _write_record(copy, record)
     return kept
 
 
@@ -150,21 +128,22 @@ def _to_get_the_new_one(name: str) -> str:
 
 def _content(source: Path, name: str) -> bytes:
     """What the copy called `name` of a file holds: a chapter has no outputs, a lab has links that fit there."""
-    content = source.read_bytes()
-    if source.suffix != _IPYNB or (notebook := _notebook(content)) is None:
-        return content
-    notebook["metadata"]["language_info"] = _LANGUAGE
+    if source.suffix != _IPYNB:
+        return source.read_bytes()
+    from ipykernel.ipkernel import IPythonKernel  # here: it takes a moment
+
+    notebook = notebooks.read(source)
+    notebook.metadata["language_info"] = IPythonKernel.language_info
     folder, topic = Path(name).parts[0], Path(name).parts[-2]
-    for cell in notebook.get("cells", []):
-        if folder == "notebooks" and cell["cell_type"] == "code":
+    for cell in notebook.cells:
+        if folder == "notebooks" and cell.cell_type == "code":
             cell.update(outputs=[], execution_count=None)
-        elif folder != "notebooks" and cell["cell_type"] == "markdown":
+        elif folder != "notebooks" and cell.cell_type == "markdown":
             link = f"in [solution.ipynb](../../solutions/{topic}/solution.ipynb)"
-            text = _TO_SOLUTION.sub(link, "".join(cell["source"]))
+            cell.source = _TO_SOLUTION.sub(link, cell.source)
             if folder == "solutions":
-                text = _TO_LAB.sub(r"](../../labs/\1)", text)
-            cell["source"] = text.splitlines(keepends=True)
-    return (json.dumps(notebook, ensure_ascii=False, indent=1, sort_keys=True) + "\n").encode()
+                cell.source = _TO_LAB.sub(r"](../../labs/\1)", cell.source)
+    return (nbformat.writes(notebook) + "\n").encode()
 
 
 def _write(target: Path, content: bytes) -> None:
@@ -182,36 +161,18 @@ def _write(target: Path, content: bytes) -> None:
 
 def _write_makefiles(course: Path, folders: set[Path]) -> None:
     """Write a Makefile that calls the course's into each folder, unless the student has one there."""
-    if not (course / "Makefile").is_file():
-        return
     text = _MAKEFILE.format(head=_MAKEFILE_OF_COPY, course=shlex.quote(str(course.absolute())))
-    for folder in folders:
-        makefile = folder / "Makefile"
+    for makefile in (folder / "Makefile" for folder in folders):
         if not makefile.exists() or makefile.read_text().startswith(_MAKEFILE_OF_COPY):
             _write(makefile, text.encode())
 
 
-def _kept(target: Path) -> Path:
-    """The file under a name of its own, with the time in it."""
-    return target.rename(target.with_stem(f"{target.stem}.{datetime.now():%Y-%m-%d_%H%M%S}"))
-
-
-def _notebook(content: bytes) -> dict[str, Any] | None:
-    """The notebook in a file; None if it is another file, or damaged."""
-    try:
-        notebook = json.loads(content)
-    except ValueError:
-        return None
-    return notebook if isinstance(notebook, dict) and isinstance(notebook.get("metadata"), dict) else None
-
-
 def _digest(content: bytes) -> str:
-    """Of what a file holds; of a notebook, for whichever Python it is."""
-    notebook = _notebook(content)
-    if notebook is None:
-        return sha256(content).hexdigest()
-    notebook["metadata"].pop("language_info", None)
-    return sha256(json.dumps(notebook, sort_keys=True).encode()).hexdigest()
+    """Of what a file holds; of a notebook the text of its cells."""
+    with suppress(ValueError, TypeError, KeyError):  # it is another file, or damaged
+        cells = json.loads(content)["cells"]
+        content = json.dumps([[cell["cell_type"], "".join(cell["source"])] for cell in cells]).encode()
+    return sha256(content).hexdigest()
 
 
 def _recorded(copy: Path) -> dict[str, str]:
@@ -220,3 +181,7 @@ def _recorded(copy: Path) -> dict[str, str]:
         return dict(json.loads((copy / _RECORD).read_text()))
     except (OSError, ValueError):  # what differs from the course counts as changed
         return {}
+
+
+def _write_record(copy: Path, record: dict[str, str]) -> None:
+    _write(copy / _RECORD, json.dumps(record, indent=1, sort_keys=True).encode())

@@ -66,7 +66,7 @@ def test_new_text_needs_no_new_run_and_is_not_taken_where_code_has_changed(
     assert cell.outputs[0].data["text/plain"] == "2"
     recorded.write_text("# %%\n1 + 2\n")
     assert cli.main(["notebooks", "--text", "--only", "03"]) == 2
-    assert "Code has changed in 03_topic.py" in capsys.readouterr().err
+    assert "The code in notebooks/03_topic.ipynb is another one" in capsys.readouterr().err
 
 
 def test_a_notebook_that_was_edited_itself_is_not_made_again(recorded: Path) -> None:

@@ -29,17 +29,14 @@ def answer(exercise: str, text: str) -> nbformat.NotebookNode:
     return nbformat.v4.new_code_cell(text, metadata={"nbgrader": {"grade_id": exercise, "solution": True}})
 
 
-def test_cells_that_ran_and_exercises_that_are_right_count_and_what_is_unchecked_is_named(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+@pytest.fixture
+def copy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Chapter 03 half run, of four exercises one solved, one wrong, one without a saved check and one not begun.
 
     Chapter 04 is as the course gave it, beside a student's copy of it, and has no lab.
     """
     monkeypatch.setattr(registry, "LABS", tmp_path / "course")
     monkeypatch.chdir(tmp_path)
-    assert cli.main(["progress"]) == 2
-    assert capsys.readouterr().err == "There is no working copy work yet; `make lab` makes it.\n"
     save(
         tmp_path / "work/notebooks/03_topic.ipynb",
         nbformat.v4.new_markdown_cell("text"),
@@ -63,12 +60,24 @@ def test_cells_that_ran_and_exercises_that_are_right_count_and_what_is_unchecked
     )
     save(tmp_path / "work/notebooks/04_many_words.ipynb", nbformat.v4.new_code_cell("3", execution_count=1))
     save(tmp_path / "work/notebooks/04_many_words-Copy1.ipynb", nbformat.v4.new_code_cell("3", metadata=RAN))
-    assert student_progress.progress(tmp_path / "work") == [
-        ChapterProgress("03 topic", 1, 2, 1, 4, unchecked=1),
-        ChapterProgress("04 many words", 0, 1, 0, 0),
-    ]
-    assert cli.main(["progress"]) == 0
-    *_, total, unchecked, as_saved = capsys.readouterr().out.splitlines()
+    return tmp_path / "work"
+
+
+def test_cells_that_ran_and_exercises_that_are_right_count_and_what_is_unchecked_is_named(copy: Path) -> None:
+    chapters = student_progress.progress(copy)
+    assert chapters[0] == ChapterProgress("03 topic", 1, 2, 1, 4, notes=chapters[0].notes)
+    assert chapters[1:] == [ChapterProgress("04 many words", 0, 1, 0, 0)]
+    *_, total, unchecked, as_saved = student_progress.table(chapters).splitlines()
     assert total.split() == ["together", "1", "of", "3", "1", "of", "4"]
     assert unchecked.startswith("Lab 03: 1 exercise is written, not checked: no output of the check is saved.")
     assert as_saved.startswith("Solved is what the check said when it last ran in the notebook.")
+
+
+def test_the_command_shows_it_and_says_where_there_is_none(
+    copy: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.main(["progress"]) == 0
+    assert "04 many words" in capsys.readouterr().out
+    monkeypatch.chdir(copy / "notebooks")
+    assert cli.main(["progress"]) == 2
+    assert capsys.readouterr().err == "There is no working copy work yet; `make lab` makes it.\n"

@@ -7,7 +7,7 @@ import nbformat
 import pytest
 
 from course_tools import glossary, notebooks
-from course_tools.site.chapters import number_of
+from course_tools.chapters import number_of
 
 
 def text_of(notebook: nbformat.NotebookNode) -> str:

@@ -9,7 +9,7 @@ import nbformat
 import pytest
 
 from course_tools import notebooks
-from course_tools.site.chapters import number_of
+from course_tools.chapters import number_of
 
 OPENING = ("Goal", "Time", "Before this", "Questions", "Hardware")
 # A path from the root, but not those that every Linux has.

@@ -3,7 +3,6 @@
 import json
 import subprocess
 import sys
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -50,48 +49,42 @@ def measure_virtual_cluster() -> list[Measure]:
     return measures
 
 
-@dataclass(frozen=True)
-class Way:
-    """One run of the program: its name for people, its `--way`, workers or ranks, and what it adds."""
-
-    name: str
-    way: str
-    count: int
-    options: tuple[object, ...] = ()
-
-
 CORE_FOR_CORE = ("--model", "cnn", "--cores", 1, "--batch", 1024)
-OURS, LECTURE = Way("ours, 1 device", "ours", 1), Way("the lecture's, 1 device", "lecture", 1)
-RANK = Way("1 rank of Horovod, a core", "horovod", 1, CORE_FOR_CORE)
-RANKS = Way("2 ranks of Horovod, a core each", "horovod", 2, CORE_FOR_CORE)
-WORKER = Way("1 worker, a core", "multi_worker", 1, CORE_FOR_CORE)
-WORKERS = Way("2 workers, a core each", "multi_worker", 2, CORE_FOR_CORE)
-RATIOS = ((OURS, LECTURE, 4.0), (RANKS, RANK, 1.7), (WORKERS, WORKER, 1.5))
+Way = tuple[Any, ...]
+"""One run of the program: its `--way`, workers or ranks, and further options."""
+
+OURS, LECTURE = ("ours", 1), ("lecture", 1)
+RANK, RANKS = (("horovod", count, *CORE_FOR_CORE) for count in (1, 2))
+WORKER, WORKERS = (("multi_worker", count, *CORE_FOR_CORE) for count in (1, 2))
+RATIOS = (
+    ("ours, 1 device, to the lecture's, 1 device", OURS, LECTURE, 4.0),
+    ("2 ranks of Horovod, a core each, to 1 rank of Horovod, a core", RANKS, RANK, 1.7),
+    ("2 workers, a core each, to 1 worker, a core", WORKERS, WORKER, 1.5),
+)
 """What is divided by what in the same round, and the least that the median should be."""
 
 
 def measure_training() -> list[Measure]:
     """For each pair of ways the ratios of their rates."""
-    return [ratio(*pair) for pair in RATIOS]
+    return [ratio(*row) for row in RATIOS]
 
 
-def ratio(way: Way, reference: Way, goal: float) -> Measure:
+def ratio(name: str, way: Way, reference: Way, goal: float) -> Measure:
     """Two ways in processes of their own, in turns, ROUNDS times; skipped with the reason where one of them fails."""
-    name, values, reason = f"{way.name}, to {reference.name}", [], None
+    values, reason = [], None
     try:
         for _ in range(ROUNDS):
-            values.append(trained(way)["images_per_second"] / trained(reference)["images_per_second"])
+            values.append(trained(*way)["images_per_second"] / trained(*reference)["images_per_second"])
     except (launch.HorovodMissing, launch.LaunchError) as error:
         reason = str(error).splitlines()[0]
     return Measure(TRAINING, name, "", values, goal, at_least=True, skipped=reason)
 
 
-def trained(way: Way, *more: object) -> Any:
+def trained(way: str, count: int, *more: object) -> Any:
     """The result of the program's run with these options. Raises HorovodMissing and LaunchError."""
-    arguments = ["--way", way.way, *way.options, *more]
     limits = {"seconds": SECONDS_PER_LAUNCH, "start_seconds": SECONDS_PER_LAUNCH}
     options: dict[str, Any] = {"echo": False, "result": True, **limits}
-    if way.way == "horovod":
+    if way == "horovod":
         launch.require_horovod()
-        return launch.horovodrun(PROGRAM, *arguments, ranks=way.count, **options).result
-    return launch.tensorflow(PROGRAM, *arguments, workers=way.count, **options).result
+        return launch.horovodrun(PROGRAM, "--way", way, *more, ranks=count, **options).result
+    return launch.tensorflow(PROGRAM, "--way", way, *more, workers=count, **options).result

@@ -10,6 +10,7 @@ import nbformat
 
 from course_tools import lab_sources, runner
 from course_tools.bench.measures import Measure
+from course_tools.chapters import chapter_notebooks
 from course_tools.resource_use import MIB, ResourceUse
 from distlab import devices
 from distlab.runtime import processes
@@ -26,7 +27,7 @@ MOST_SECONDS = 600
 def measure_alone() -> list[Measure]:
     """Each notebook with nothing beside it: elapsed seconds, the longest cell, peak memory."""
     measures = []
-    for notebook in runner.choose(NOTEBOOKS):
+    for notebook in chapter_notebooks(NOTEBOOKS):
         outcome, name = _run_alone(notebook), notebook.stem
         measures.append(Measure(ALONE, name, "s", [outcome.seconds], SECONDS_GOAL, skipped=outcome.error))
         if not outcome.error:
@@ -43,7 +44,7 @@ def measure_together() -> list[Measure]:
     with tempfile.TemporaryDirectory(prefix="distlab-") as build, processes.marked(mark), ResourceUse(mark) as use:
         at_once = runner.default_at_once(devices.cores())
         begin = time.perf_counter()
-        outcomes = runner.execute(runner.ExecutionPlan(runner.choose(NOTEBOOKS), Path(build), at_once=at_once))
+        outcomes = runner.execute(runner.ExecutionPlan(chapter_notebooks(NOTEBOOKS), Path(build), at_once=at_once))
         seconds = time.perf_counter() - begin
     failed = ", ".join(name for name, outcome in outcomes.items() if outcome.status == runner.FAILED)
     reason = f"{failed} failed" if failed else None

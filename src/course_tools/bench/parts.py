@@ -12,21 +12,17 @@ from typing import Annotated
 import psutil
 from cyclopts import Parameter
 
-from course_tools import runner
 from course_tools.bench import engines, of_course
 from course_tools.bench.measures import Measure
+from course_tools.chapters import chapter_notebooks, number_of
 from course_tools.course_map import replace_between
 from course_tools.html_pages import TEMPLATES, from_template
-from course_tools.site.chapters import number_of
 from distlab import devices
 from distlab.runtime import processes, tables
 from distlab.runtime.errors import PlainError
 from distlab.runtime.lookups import require_name
 
 BUILD, DOCS = Path("build"), Path("docs")
-ABOUT = "<!-- about: written by `distlab bench --release` -->", "<!-- end of about -->"
-CHAPTERS = "<!-- chapters: written by `distlab bench --release` -->", "<!-- end of the chapters -->"
-MEASURES = "<!-- measures: written by `distlab bench --release` -->", "<!-- end of the measures -->"
 HEADER = ["Part", "What", "Median", "Spread", "Goal", "Reached"]
 HEADER_OF_CHAPTERS = ["Notebook", "Elapsed, s", "Longest cell, s", "Memory, MiB"]
 
@@ -55,7 +51,7 @@ def bench(*, only: str | None = None, to_docs: Annotated[bool, Parameter(name="-
     names = [name.strip() for name in (only or ",".join(PARTS)).split(",")]
     for name in names:
         require_name(PARTS, name, "part of the benchmark")
-    runner.choose(of_course.NOTEBOOKS)  # which says where there is no course
+    chapter_notebooks(of_course.NOTEBOOKS)  # which says where there is no course
     processes.end_on_signals()
     run(names, BUILD)
     print(f"{BUILD / 'bench.json'}\n{BUILD / 'bench.html'}")
@@ -102,20 +98,20 @@ def release(bench: Path, docs: Path) -> Path:
     if not bench.exists():
         raise PlainError(f"There is no {bench}; run `make bench` first.")
     page, measures, facts = docs / "performance.md", read(bench), json.loads(bench.read_text())["about"]
-    replace_between(page, *ABOUT, ", ".join(f"{name} {value}" for name, value in facts.items()) + ".")
+    replace_between(page, "about", ", ".join(f"{name} {value}" for name, value in facts.items()) + ".")
     alone = {each.name: each.values[0] for each in measures if each.part == of_course.ALONE and not each.skipped}
     chapters = [
         (number_of(name), f"{alone[name]:.0f}", f"{alone[f'{name}: longest cell']:.0f}", f"{memory:,.0f}")
         for name in sorted(alone)
         if (memory := alone.get(f"{name}: memory"))
     ]
-    replace_between(page, *CHAPTERS, tables.markdown(HEADER_OF_CHAPTERS, chapters, right=(1, 2, 3)))
+    replace_between(page, "chapters", tables.markdown(HEADER_OF_CHAPTERS, chapters, right=(1, 2, 3)))
     # Of the labs' checks and of grading the last row counts, which is that of the slowest lab.
     rows = {
         each.part if each.part in (of_course.CHECK, of_course.GRADING) else each.name: each.row()
         for each in sorted(measures, key=lambda each: (each.part, each.values))
         if each.part != of_course.ALONE
     }
-    replace_between(page, *MEASURES, tables.markdown(HEADER, [*rows.values()]))
+    replace_between(page, "measures", tables.markdown(HEADER, [*rows.values()]))
     (docs / "performance.json").write_text(bench.read_text())
     return page

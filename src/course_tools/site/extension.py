@@ -34,7 +34,6 @@ CARDS = {"Predict.": "predict", "Pitfall.": "pitfall"}
 
 def setup(application: Sphinx) -> dict[str, bool]:
     """Register the events; called by Sphinx."""
-    application.add_config_value("site_solutions", "", "env", [str])
     application.add_html_math_renderer("mathml", (_inline_formula, None), (_formula, None))
     application.connect("builder-inited", _write_reference)
     application.connect("source-read", _read)
@@ -64,8 +63,7 @@ def _read(application: Sphinx, page: str, content: list[str]) -> None:
     if file.name == "lab.ipynb":
         wrong_answers.show(notebook, file.parent.name[:2])
     if solution.is_file():
-        shown = bool(application.config.site_solutions)
-        notebook_pages.solve(notebook, nbformat.read(solution, as_version=4), shown)
+        notebook_pages.solve(notebook, nbformat.read(solution, as_version=4))
     content[0] = nbformat.writes(notebook_pages.page(notebook, meanings))
 
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from itertools import groupby
 from pathlib import Path
 
-from course_tools.site.chapters import number_of, part_of
+from course_tools.chapters import number_of, part_of
 from distlab import collectives, draw
 from distlab.runtime import tables
 

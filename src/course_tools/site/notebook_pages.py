@@ -72,8 +72,8 @@ def _change_output(output: NotebookNode, meanings: Mapping[str, str]) -> None:
         data["text/markdown"] = prose(data["text/markdown"], meanings)
 
 
-def solve(lab: NotebookNode, solution: NotebookNode, solutions: bool) -> None:
-    """Give a lab what its executed solution printed and drew; with `solutions` also the answers.
+def solve(lab: NotebookNode, solution: NotebookNode, no_solutions: bool = False) -> None:
+    """Give a lab what its executed solution printed and drew, and unless `no_solutions` the answers.
 
     What a given cell shows whatever a student answers stands open. The rest is folded: the answers, what they gave, the
     checks, and cells that use what an answer has made or run a command after one, which may read its file.
@@ -83,7 +83,7 @@ def solve(lab: NotebookNode, solution: NotebookNode, solutions: bool) -> None:
     for cell, solved in zip(lab.cells, solution.cells, strict=True):
         cells.append(cell)
         if cell.cell_type == "markdown":
-            cell.source = WHERE_THE_SOLUTION_IS.sub(FOLDED, cell.source)
+            cell.source = WHERE_THE_SOLUTION_IS.sub("" if no_solutions else FOLDED, cell.source).rstrip(" ")
         if cell.cell_type != "code":
             continue
         made, used = names(solved.source)
@@ -94,22 +94,15 @@ def solve(lab: NotebookNode, solution: NotebookNode, solutions: bool) -> None:
         made_by_answers |= made | {COMMAND}
         if is_answer:
             cell.metadata.setdefault("tags", []).append("exercise")
-        if solutions and is_answer:
+        if is_answer and not no_solutions:
             cells.append(copy.deepcopy(solved))
             cells[-1].id = f"{cell.id}-solution"
             _tag(cells[-1], "hide-cell", "the solution")
-        elif solutions and solved.outputs:
+        elif solved.outputs and not no_solutions:
             cell.outputs = solved.outputs
             is_check = cell.metadata.get("nbgrader", {}).get("grade")
             _tag(cell, "hide-output", "the check of the solution" if is_check else "what the solution gives")
     lab.cells = cells
-
-
-def without_solution(lab: NotebookNode) -> NotebookNode:
-    """The lab whose text does not say where the solution is, for a site that does not have it."""
-    for cell in lab.cells:
-        cell.source = WHERE_THE_SOLUTION_IS.sub("", cell.source).rstrip(" ")
-    return lab
 
 
 def names(source: str) -> tuple[set[str], set[str]]:

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import nbformat
 
+from course_tools import notebooks
+from course_tools.chapters import chapter_notebooks, number_of
 from course_tools.site import index_page, notebook_pages
-from course_tools.site.chapters import chapter_notebooks, how_to_repair, number_of
 from distlab.runtime.errors import PlainError
 
 LABS, LAB, SOLUTION = "labs/[0-9][0-9]_*", "lab.ipynb", "solution.ipynb"
@@ -17,27 +18,28 @@ PARTS = (f"{LABS}/{LAB}", f"{LABS}/{SOLUTION}", f"{LABS}/[!l]*.py", "notebooks/p
 PICTURES = "figures/*.svg"
 
 
-class NoCourse(PlainError, ValueError):
-    """The folder has no notebooks to make a site of."""
-
-
-def gather(course: Path, folder: Path, executed: Path | None, solutions: bool) -> list[str]:
+def gather(course: Path, folder: Path, executed: Path | None, no_solutions: bool) -> list[str]:
     """Copy what the site is made of to `folder`; returns a sentence for each notebook that cannot be read.
 
-    `executed` and `solutions` are those of `build.build`. Raises NoCourse.
+    `executed` and `no_solutions` are those of `build.build`. Raises NoSuchName where there is no chapter.
     """
-    notebooks = chapter_notebooks(course / "notebooks")
-    if not notebooks:
-        raise NoCourse(f"There is no notebook in {course.resolve() / 'notebooks'}; run this in the course's folder.")
-    problems, names = [], []
-    for file in [*notebooks, *(file for pattern in (*PARTS, PICTURES) for file in sorted(course.glob(pattern)))]:
+    course_notebooks, problems, names = chapter_notebooks(course / "notebooks"), [], []
+    if executed and (sentence := chapters_without_run(course_notebooks, executed)):
+        print(sentence)
+    parts = [file for pattern in (*PARTS, PICTURES) for file in sorted(course.glob(pattern))]
+    for file in [*course_notebooks, *parts]:
         name = file.relative_to(course)
-        if file.suffix == ".ipynb" and not _is_notebook(file):
-            problems.append(f"{name} cannot be read as a notebook and is left out; {how_to_repair(name)}.")
+        try:
+            notebook = notebooks.read(file) if file.suffix == ".ipynb" else None
+        except PlainError as fault:
+            problems.append(f"{fault} Until then the site is without it.")
+            continue
+        if no_solutions and file.name == SOLUTION:
             continue
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        if file.name == LAB and not (solutions and file.with_name(SOLUTION).is_file()):
-            nbformat.write(notebook_pages.without_solution(nbformat.read(file, as_version=4)), folder / name)
+        if no_solutions and notebook and file.name == LAB:
+            notebook_pages.solve(notebook, notebooks.read(file.with_name(SOLUTION)), no_solutions)
+            nbformat.write(notebook, folder / name)
         else:
             shutil.copyfile(newest_run(file, executed) or file, folder / name)
         names.append(name)
@@ -47,9 +49,9 @@ def gather(course: Path, folder: Path, executed: Path | None, solutions: bool) -
     return problems
 
 
-def chapters_without_run(notebooks: Sequence[Path], executed: Path) -> str:
+def chapters_without_run(course_notebooks: Sequence[Path], executed: Path) -> str:
     """Say which chapters are shown with their committed outputs; "" if none is."""
-    numbers = [number_of(file.name) for file in notebooks if not newest_run(file, executed)]
+    numbers = [number_of(file.name) for file in course_notebooks if not newest_run(file, executed)]
     few = f"With the committed outputs, since they have no newer run that came to its end: {', '.join(numbers)}."
     return few if numbers else ""
 
@@ -67,11 +69,4 @@ def ran_to_its_end(file: Path) -> bool:
         failed = any(output["output_type"] == "error" for cell in cells for output in cell["outputs"])
         return not failed and all(cell["execution_count"] for cell in cells if "".join(cell["source"]).strip())
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
-        return False
-
-
-def _is_notebook(file: Path) -> bool:
-    try:
-        return "cells" in json.loads(file.read_text())
-    except ValueError:
         return False

@@ -8,9 +8,9 @@ from pathlib import Path
 
 from pygments.formatters import HtmlFormatter
 
-from course_tools import notebooks, runner, user_folders
+from course_tools import notebooks, user_folders
+from course_tools.chapters import chapter_notebooks, is_chapter
 from course_tools.html_pages import from_template, title_of
-from course_tools.site.chapters import is_chapter
 from course_tools.site.sources import chapters_without_run, newest_run
 from course_tools.slides import storyboard
 
@@ -27,7 +27,7 @@ def write_slides(*, only: str | None = None, executed: bool = False) -> None:
         only: Some chapters by number or name: "03" or "02,04".
         executed: With the outputs of the last `make execute`.
     """
-    chapters = runner.choose(Path("notebooks"), only)
+    chapters = chapter_notebooks(Path("notebooks"), only)
     folder = user_folders.announced("build", "the slides go")
     runs = folder / "executed" if executed else None
     if runs and (sentence := chapters_without_run(chapters, runs)):

@@ -55,14 +55,14 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
 
 def test_it_is_built_once_for_a_tensorflow_and_comes_from_the_cache_where_it_is_missing(machine: Machine) -> None:
     assert "`make setup` builds and installs it" in str(launch.horovod_problem())
-    horovod.install()
-    horovod.install()
+    horovod.install(Build())
+    horovod.install(Build())
     del machine.packages["horovod"]
-    horovod.install()
+    horovod.install(Build())
     assert machine.builds == [Build()] and launch.horovod_problem() is None
     machine.packages["tensorflow"] = "9.9"
     assert "built for other versions" in str(launch.horovod_problem())
-    horovod.install()
+    horovod.install(Build())
     assert len(machine.builds) == 2 and launch.horovod_problem() is None
 
 
@@ -89,10 +89,25 @@ def test_without_a_compiler_it_is_said_and_tried_again_once_there_is_one(
         patch.setattr(horovod, "_build_wheel", real)
         patch.setenv("CXX", "/opt/no/such/compiler")
         with pytest.raises(NotBuilt, match="Horovod was not built because there is no C"):
-            horovod.install()
+            horovod.install(Build())
     assert "install g++ or clang++" in str(launch.horovod_problem())
-    horovod.install()
+    horovod.install(Build())
     assert machine.builds == [Build()]
+
+
+def test_what_is_built_again_is_the_last_build_until_another_is_asked_for(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(environment, "install", lambda: None)
+    monkeypatch.setattr(nvidia, "find", lambda cuda: ("/cuda", "/nccl"))
+    assert [
+        horovod.set_up(gpu="nccl"),
+        horovod.set_up(retry=True),
+        horovod.set_up(),
+        horovod.set_up(mpi="packaged"),
+    ] == [0] * 4
+    with_nccl = Build("/cuda", "/nccl")
+    assert machine.builds == [with_nccl, with_nccl, Build()] and horovod.chosen() == Build()
 
 
 @pytest.mark.slow
@@ -101,7 +116,7 @@ def test_the_edits_stand_in_the_release(tmp_path: Path) -> None:
     cache = environment.cache_folder()
     if not (cache / f"horovod-{installed_horovod.VERSION}.tar.gz").exists():
         pytest.skip("no build has put Horovod's source into the cache")
-    edits = [*horovod_source.EDITS, *nvidia.EDITS]
+    edits = [*horovod_source.EDITS, *horovod_source.EDITS_FOR_NCCL]
     source = horovod_source.unpack(cache, tmp_path, edits, sys.stdout)
     assert "autograph=False" in (source / "horovod" / "tensorflow" / "util.py").read_text()
     with pytest.raises(ValueError, match="does not have the text"):

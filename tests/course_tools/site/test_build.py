@@ -19,7 +19,7 @@ def test_a_site_has_terms_and_formulas_no_solutions_and_no_page_of_an_earlier_bu
         (web / file).touch()
     (tmp_path / "build").mkdir()
     (tmp_path / "build" / "site").symlink_to(web)
-    assert build.build(course, tmp_path / "build", solutions=False).warnings == []
+    assert build.build(course, tmp_path / "build", no_solutions=True) == (tmp_path / "build/site/index.html", [])
     page = unescape((web / "notebooks" / "01_rings.html").read_text())
     assert 'title="The sum for "every" rank."' in page and "<math" in page and 'href="#next-step"' in page
     assert {page.name for page in (web / "notebooks").iterdir()} == {"01_rings.html"}

@@ -46,9 +46,9 @@ CONTENTS = """() => ({
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of the site of the committed notebooks, with solutions."""
-    built = build.build(ROOT, tmp_path_factory.mktemp("whole"))
-    assert built.warnings == []
-    folder = built.index.parent
+    index, warnings = build.build(ROOT, tmp_path_factory.mktemp("whole"))
+    assert warnings == []
+    folder = index.parent
     assert "folded below each answer" in (folder / LAB).read_text()
     assert len(list(folder.rglob("solution.ipynb"))) == len(list(ROOT.glob("labs/*/solution.ipynb")))
     return folder

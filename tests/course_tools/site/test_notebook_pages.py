@@ -48,7 +48,7 @@ def test_the_name_of_a_function_stands_apart_unless_a_bracket_follows(formula: s
     assert all('rspace="0"' in bar for bar in re.findall("<mo[^>]*>&#x0007C;", mathml("E|g|", "inline")))
 
 
-def solved(*given: tuple[str, str, bool], solutions: bool = True) -> list[NotebookNode]:
+def solved(*given: tuple[str, str, bool], no_solutions: bool = False) -> list[NotebookNode]:
     """A lab's cells: its text, an answer, and given cells of source, output and whether they are a check."""
     solution = [new_markdown_cell(WHERE), code("import os\nanswer = 42")]
     for source, printed, is_check in given:
@@ -57,16 +57,17 @@ def solved(*given: tuple[str, str, bool], solutions: bool = True) -> list[Notebo
     lab = [new_markdown_cell(WHERE), code("...")]
     lab += [new_code_cell(cell.source, metadata=cell.metadata) for cell in solution[2:]]
     notebook = new_notebook(cells=lab)
-    notebook_pages.solve(notebook, new_notebook(cells=solution), solutions)
+    notebook_pages.solve(notebook, new_notebook(cells=solution), no_solutions)
     return notebook.cells
 
 
-@pytest.mark.parametrize("solutions", [True, False])
-def test_a_lab_has_solutions_folded_below_the_answers(solutions: bool) -> None:
-    text, answer, *rest = solved(("check()", "right", True), solutions=solutions)
-    assert text.source.startswith("A full solution is folded below each answer, and in {download}`solution.ipynb ")
+@pytest.mark.parametrize("no_solutions", [True, False])
+def test_a_lab_has_solutions_folded_below_the_answers(no_solutions: bool) -> None:
+    text, answer, *rest = solved(("check()", "right", True), no_solutions=no_solutions)
+    folded = "A full solution is folded below each answer, and in {download}`solution.ipynb "
+    assert text.source.startswith(folded) is not no_solutions
     assert answer.source == "..." and answer.metadata.tags == ["exercise"]
-    if solutions:
+    if not no_solutions:
         assert (rest[0].source, rest[0].metadata.tags) == ("import os\nanswer = 42", ["hide-cell"])
         assert (rest[1].outputs[0].text, rest[1].metadata.tags) == ("right", ["hide-output"])
         assert rest[1].metadata.mystnb.code_prompt_show == "Show the check of the solution"
@@ -91,8 +92,8 @@ def test_what_a_given_cell_shows_stands_open_unless_it_comes_from_an_answer(sour
 def test_every_lab_shows_what_it_gives_and_openly_no_word_of_a_check(root: Path) -> None:
     for file in root.glob("labs/*/lab.ipynb"):
         lab, solution = (nbformat.read(path, as_version=4) for path in (file, file.with_name("solution.ipynb")))
-        notebook_pages.solve(lab, solution, solutions=False)
+        notebook_pages.solve(lab, solution, no_solutions=True)
         shown = [cell for cell in lab.cells if cell.get("outputs")]
         assert not any(cell.metadata.get("nbgrader", {}).get("solution") for cell in shown)
         assert "\u2714" not in "".join(map(str, (cell.outputs for cell in shown)))
-        assert "solution.ipynb" not in str(notebook_pages.without_solution(nbformat.read(file, as_version=4)))
+        assert not any("solution.ipynb" in cell.source for cell in lab.cells)

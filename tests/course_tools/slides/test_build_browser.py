@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Page
 
-from course_tools import runner
+from course_tools.chapters import chapter_notebooks
 from course_tools.slides import build
 
 pytestmark = pytest.mark.slow
@@ -53,7 +53,7 @@ MEASURE = """() => Array.from({length: Reveal.getTotalSlides()}, (_, number) => 
 @pytest.fixture(scope="module")
 def decks(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("slides")
-    build.build(runner.choose(ROOT / "notebooks"), folder)
+    build.build(chapter_notebooks(ROOT / "notebooks"), folder)
     return folder
 
 
