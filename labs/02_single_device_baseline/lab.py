@@ -21,9 +21,8 @@
 # to this file, in [solution.ipynb](solution.ipynb).
 
 # %%
-from distlab import labs
+from distlab import labs  # first: it selects tf-keras
 
-# isort: split
 import numpy as np
 import tensorflow as tf
 

@@ -21,9 +21,8 @@
 # [solution.ipynb](solution.ipynb).
 
 # %%
-from distlab import devices, labs, models
+from distlab import devices, labs, models  # first: it selects tf-keras
 
-# isort: split
 import math
 
 import numpy as np

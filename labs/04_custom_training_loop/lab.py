@@ -22,9 +22,8 @@
 # [solution.ipynb](solution.ipynb).
 
 # %%
-from distlab import devices, labs
+from distlab import devices, labs  # first: it selects tf-keras
 
-# isort: split
 import numpy as np
 import tensorflow as tf
 

@@ -21,9 +21,8 @@
 # solution is next to this file, in [solution.ipynb](solution.ipynb).
 
 # %%
-from distlab import labs
+from distlab import labs  # first: it selects tf-keras
 
-# isort: split
 import json
 import tempfile
 from pathlib import Path

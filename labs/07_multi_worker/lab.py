@@ -22,9 +22,6 @@
 # next to this file, in [solution.ipynb](solution.ipynb).
 
 # %%
-from distlab import labs, programs
-
-# isort: split
 import json
 import math
 import os
@@ -32,6 +29,8 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
+
+from distlab import labs, programs
 
 lab = labs.open("07")
 PROGRAMS = programs.FOLDER / "07_multi_worker"

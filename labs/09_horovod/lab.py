@@ -22,9 +22,8 @@
 # to this file, in [solution.ipynb](solution.ipynb).
 
 # %%
-from distlab import data, labs, programs, saved_states
+from distlab import data, labs, programs, saved_states  # first: it selects tf-keras
 
-# isort: split
 import sys
 import tempfile
 from pathlib import Path

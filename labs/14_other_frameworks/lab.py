@@ -23,13 +23,12 @@
 # next to this file, in [solution.ipynb](solution.ipynb).
 
 # %%
-from distlab import labs, programs
-
-# isort: split
 import tempfile
 from pathlib import Path
 
 import numpy as np
+
+from distlab import labs, programs
 
 lab = labs.open("14")
 PROGRAMS = programs.FOLDER / "14_other_frameworks"

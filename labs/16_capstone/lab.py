@@ -30,9 +30,8 @@ import tempfile
 import time
 from pathlib import Path
 
-from distlab import costs, data, labs, models, programs, saved_states
+from distlab import costs, data, labs, models, programs, saved_states  # before TensorFlow
 
-# isort: split
 import numpy as np
 import tensorflow as tf
 
