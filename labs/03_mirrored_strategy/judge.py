@@ -25,7 +25,7 @@ from distlab.labs.reference_mlp import (
     softmax,
     trained,
 )
-from distlab.labs.verdict import first, parts
+from distlab.labs.verdict import first, parts, waiting_for
 
 # Four numbers --------------------------------------------------------------------------------------------------------
 
@@ -148,7 +148,7 @@ def judge_mirrored(answer: Answer, generator: np.random.Generator) -> Verdict:
             break
     judged = {part: verdicts.get(part, right()) for part in (VARIABLES, BATCHES, RATES, EVALUATION, WEIGHTS)}
     if {VARIABLES, BATCHES, RATES} & set(verdicts):
-        judged[WEIGHTS] = not_done(f"{VARIABLES}, {BATCHES} and {RATES} must be right first")
+        judged[WEIGHTS] = waiting_for(f"{VARIABLES}, {BATCHES} and {RATES}")
     return parts(judged) if verdicts else right("On two replicas and on one, it is the serial training.")
 
 

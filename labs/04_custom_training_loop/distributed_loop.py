@@ -14,7 +14,7 @@ from lab_04.observe import DistributedLoop
 from distlab.labs import Answer, Raised, Verdict, not_done, reference_mlp, right, wrong
 from distlab.labs.plain_data import as_record
 from distlab.labs.reference_mlp import Batch, Weights
-from distlab.labs.verdict import parts
+from distlab.labs.verdict import parts, waiting_for
 
 L2, RATE, MOMENTUM = 0.05, 0.1, 0.9  # of the lab's serial program
 CLOSE = 1e-4  # a GPU multiplies with ten bits of a float's mantissa unless told otherwise
@@ -111,7 +111,7 @@ def judge_distributed(answer: Answer, generator: np.random.Generator) -> Verdict
         batches = [(images[at : at + size], labels[at : at + size]) for at in range(0, len(images), size)]
         verdict = parts(verdicts_on(loop, batches, weights))
         if not verdict.is_right:
-            return replace(verdict, text=f"{context}{verdict.text}", context=context)
+            return replace(verdict, text=f"{context}{verdict.text}", context=context, parts=())
     return right("Two replicas, each with its part, train what one device trains, and log its losses.")
 
 
@@ -150,9 +150,7 @@ def verdicts_on(loop: DistributedLoop, batches: list[Batch], weights: Weights) -
         verdicts[WEIGHTS] = not_done("look at them again when the rest is right")
     logged = hint_on_losses(loop, batches, weights)
     are_right = loop.runs and not hints[WEIGHTS]
-    verdicts[LOGGED] = (
-        not_done("the weights must be right first") if not are_right else wrong(logged) if logged else right()
-    )
+    verdicts[LOGGED] = waiting_for("the weights") if not are_right else wrong(logged) if logged else right()
     return verdicts
 
 

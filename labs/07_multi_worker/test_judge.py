@@ -15,6 +15,7 @@ from lab_07 import given, judge, sharding
 from lab_07.judge import LAB
 
 from distlab.runtime import processes
+from tests.distlab.labs.judged_apart import printed_json
 from tests.distlab.labs.known_wrong import assert_not_done, right_answers, verdict_on, wrong_answers
 from tests.distlab.labs.solutions import namespace_of
 
@@ -121,10 +122,8 @@ def test_the_table_is_what_tensorflow_does():
     runs += [([5, 7], 2, 4), ([5, 7], 2, 8), ([13], 3, 5), ([10], 4, 5), ([7], 4, 6)]
     runs += [tuple(case[1:]) for case in [*sharding.FEW_CASES, *sharding.shards(np.random.default_rng(3))[:1]]]
     cases = [(policy, *run) for policy in sharding.POLICIES for run in runs]
-    command = [sys.executable, "-c", SHARD, json.dumps(cases)]
-    run = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
-    assert run.returncode == 0, run.stderr[-3000:]
-    assert json.loads(run.stdout.splitlines()[-1]) == [sharding.samples_seen(*case) for case in cases]
+    counts = printed_json([sys.executable, "-c", SHARD, json.dumps(cases)])
+    assert counts == [sharding.samples_seen(*case) for case in cases]
 
 
 @pytest.mark.slow

@@ -17,16 +17,8 @@ from unittest import mock
 import numpy as np
 
 from distlab import data
-from distlab.labs.fake_horovod import FakeJob, hvd, tapes_wrapped
-from distlab.labs.observed_ranks import (
-    GaveNothing,
-    Observation,
-    eagerly,
-    fake_hvd_in,
-    missing_in,
-    observed,
-    rank_here,
-)
+from distlab.labs.fake_horovod import FakeJob, hvd, rank_here, tapes_wrapped
+from distlab.labs.observed_ranks import GaveNothing, Observation, eagerly, fake_hvd_in, missing_in, observed
 from distlab.labs.plain_data import Array, Plain, plain
 from distlab.labs.student_programs import Function, written
 

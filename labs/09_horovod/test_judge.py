@@ -97,8 +97,7 @@ def test_the_fake_computes_what_horovod_does(tmp_path: Path):
 @pytest.mark.slow
 @needs_horovod
 def test_the_lab_s_functions_run_on_two_ranks_of_horovod(tmp_path: Path):
-    source = Path(__file__).parents[0] / "lab.py"
-    solved = lab_sources.solved(lab_sources.convert(source))
+    solved = lab_sources.solved(lab_sources.convert(Path(__file__).with_name("lab.py")))
     cells = [cell.source for name, cell in lab_cells.answer_cells(solved.cells) if name != "program"]
     file = tmp_path / "steps.py"
     file.write_text(given.HEAD + "\n".join(cells))

@@ -90,16 +90,6 @@ def test_a_run_takes_the_time_of_the_course_s_own(name):
         assert [schedules.pass_of(text) for text in schedules.one_forward_one_backward(stage, 4, 6)] == expected
 
 
-@pytest.mark.parametrize("memory_decides", [True, False])
-def test_the_plan_s_pipelines_are_those_promised_and_their_plan_is_the_best(memory_decides):
-    generator = np.random.default_rng(5)
-    for _ in range(20):
-        job = schedules.drawn_pipeline(generator, memory_decides)
-        best = by_examples(*job._replace(fits=job.batch))["micro-batches"]
-        assert schedules.plan(*job) == pytest.approx(by_examples(*job))
-        assert (schedules.plan(*job)["micro-batches"] != best) == memory_decides
-
-
 def test_the_gradient_is_the_slope_of_the_loss():
     [own] = drawn_layers("two_layers", np.random.default_rng(3), (1, 2, 3, 5, 2)).own
     [(_, gradient)] = World(1).run(judge.two_layers, [own]).results

@@ -65,11 +65,3 @@ def test_the_simulated_mean_is_that_of_the_closed_formula():
     assert seconds.max() < faults[:, -1].min()
     error = seconds.std() / len(seconds) ** 0.5
     assert abs(seconds.mean() - expected_seconds(work, interval, save, restart, between)) < 4 * error
-
-
-@pytest.mark.parametrize("seed", range(5))
-def test_youngs_interval_is_the_best_candidate_only_where_faults_come_at_random(seed):
-    _, drawn, _, soon = judge.candidates(np.random.default_rng(seed))
-    assert judge.compare(*drawn)["best"] == np.median(drawn.intervals)
-    assert max(map(max, judge.all_seconds(*drawn))) < min(run[-1] for run in drawn.runs)
-    assert judge.compare(*soon)["best"] == max(soon.intervals)

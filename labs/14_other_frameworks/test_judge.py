@@ -1,7 +1,6 @@
 """Lab 14: other right answers, no wrong place of a card is accepted, the rules are PyTorch's, and the fake is too."""
 
 import json
-import subprocess
 from functools import cache
 from pathlib import Path
 
@@ -15,10 +14,10 @@ from lab_14.puzzle import PROGRAM, put, without
 
 from distlab import frameworks, programs
 from distlab.labs.fake_job import FakeJob, run_ranks
+from tests.distlab.labs.judged_apart import printed_json
 from tests.distlab.labs.known_wrong import right_answers, verdict_on
 
 PROGRAMS = programs.FOLDER / "14_other_frameworks"
-SECONDS = 900
 problem = frameworks.problem("torch")
 needs_pytorch = pytest.mark.skipif(problem is not None, reason=str(problem))
 
@@ -135,8 +134,7 @@ def test_the_rule_is_that_of_pytorch():
         if images >= ranks or not drop_last
     ]
     command = [str(frameworks.python("torch")), "-c", SAMPLERS, json.dumps(jobs)]
-    run = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, check=True)
-    assert json.loads(run.stdout) == [sampler.samples(*job) for job in jobs]
+    assert printed_json(command) == [sampler.samples(*job) for job in jobs]
 
 
 @pytest.mark.slow
@@ -212,8 +210,7 @@ def test_the_fake_computes_what_pytorch_does_in_any_order_of_passes(tmp_path: Pa
     program = tmp_path / "real.py"
     program.write_text(REAL)
     inputs = json.dumps([*(array.tolist() for array in (weight, images, labels)), ORDERS])
-    command = [str(frameworks.python("torch")), str(program)]
-    run = subprocess.run(command, input=inputs, capture_output=True, text=True, timeout=SECONDS, check=True)
+    by_pytorch = printed_json([str(frameworks.python("torch")), str(program)], input=inputs)
 
     class NoStep:
         def step(self):
@@ -230,6 +227,6 @@ def test_the_fake_computes_what_pytorch_does_in_any_order_of_passes(tmp_path: Pa
         return gradients
 
     job = FakeJob(3, 3)
-    for outcome, of_rank in zip(run_ranks(job, faked), json.loads(run.stdout), strict=True):
+    for outcome, of_rank in zip(run_ranks(job, faked), by_pytorch, strict=True):
         for order, gradient, true_gradient in zip(ORDERS, outcome.value, of_rank, strict=True):
             assert np.allclose(gradient, true_gradient, atol=1e-12), order

@@ -65,18 +65,12 @@ WRONG_SCRIPTS = [
 ]
 
 
-test_a_right_script_in_another_style_gets_full_marks = right_answers(
-    LAB, *((name, edited(SCRIPTS[name], changes)) for name, changes in RIGHT_SCRIPTS)
-)
-
-
 test_a_wrong_script_gets_its_hint = pytest.mark.slow(
-    wrong_answers(LAB, *((name, edited(SCRIPTS[name], changes), *said) for name, changes, *said in WRONG_SCRIPTS))
-)
-
-
-test_a_script_is_a_text = wrong_answers(
-    LAB, *((name, SCRIPTS[name].splitlines(), 0, "between triple quotation marks") for name in SCRIPTS)
+    wrong_answers(
+        LAB,
+        *((name, edited(SCRIPTS[name], changes), *said) for name, changes, *said in WRONG_SCRIPTS),
+        *((name, SCRIPTS[name].splitlines(), 0, "between triple quotation marks") for name in SCRIPTS),
+    )
 )
 
 
@@ -126,6 +120,7 @@ def rent_sorted_by_cost(offers, images, deadline):
 
 test_another_right_answer_gets_full_marks = right_answers(
     LAB,
+    *((name, edited(SCRIPTS[name], changes)) for name, changes in RIGHT_SCRIPTS),
     ("attempt", saves_after_the_loop),
     ("read_table", table_in_arrays),
     ("rent", rent_sorted_by_cost),

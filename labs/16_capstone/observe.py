@@ -18,8 +18,8 @@ import numpy as np
 from lab_16.recording import StepRecord, epochs_saved, recorded_ranks
 
 from distlab import models
-from distlab.labs.fake_horovod import FakeHorovod, FakeJob
-from distlab.labs.observed_ranks import GaveNothing, Observation, fake_hvd_in, missing_in, observed, rank_here
+from distlab.labs.fake_horovod import FakeHorovod, FakeJob, rank_here
+from distlab.labs.observed_ranks import GaveNothing, Observation, fake_hvd_in, missing_in, observed
 from distlab.labs.plain_data import Array, Plain, plain
 from distlab.labs.student_programs import written
 

@@ -5,7 +5,7 @@ never imports another lab's. Begin with `lab`, `answer` and `verdict`; `docs/lab
 """
 
 from distlab.labs.answer import Answer, OwnAnswer
-from distlab.labs.answer_errors import AnswerError, NotDone, NotPlain, Raised, TookTooLong
+from distlab.labs.answer_errors import AnswerError, NotDone, NotPlain, Raised
 from distlab.labs.lab import Exercise, Lab
 from distlab.labs.registry import OpenLab
 from distlab.labs.registry import open_lab as open
@@ -14,7 +14,6 @@ from distlab.labs.verdict import (
     RIGHT,
     WRONG,
     Picture,
-    State,
     Verdict,
     not_done,
     parts,
@@ -36,8 +35,6 @@ __all__ = [
     "OwnAnswer",
     "Picture",
     "Raised",
-    "State",
-    "TookTooLong",
     "Verdict",
     "not_done",
     "open",

@@ -3,6 +3,7 @@
 import inspect
 import signal
 import threading
+import traceback
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
@@ -87,16 +88,12 @@ class OwnAnswer:
         self, function: Callable[..., object], *arguments: object, respond: Callable[[Plain], Plain] | None = None
     ) -> Plain:
         """See Answer."""
-        copies = [plain(argument) for argument in arguments]
+        given: list[object] = [self._namespace]
+        if respond is not None:
+            given.append(lambda question: plain(respond(plain(question))))
+        given += [plain(argument) for argument in arguments]
         with time_limit(self._seconds, "your code"):
-            if respond is None:
-                return plain(self._student(function, self._namespace, *copies))
-            respond_plainly = respond
-
-            def ask(question: object) -> Plain:
-                return plain(respond_plainly(plain(question)))
-
-            return plain(self._student(function, self._namespace, ask, *copies))
+            return plain(self._student(function, *given))
 
     def started(self, name: str, rank: Rank, *inputs: object) -> Coroutine[Any, Any, Any]:
         """The coroutine of the student's rank program; raises ProgramError if it is none."""
@@ -168,20 +165,16 @@ def with_list(value: object) -> object:
     return list(islice(value, MOST_ITEMS + 1)) if isinstance(value, (range, Iterator)) else value
 
 
-def line_of(traceback: TracebackType | None, namespace: Mapping[str, Any]) -> int | None:
+def line_of(error_traceback: TracebackType | None, namespace: Mapping[str, Any]) -> int | None:
     """The line, in its cell, of the innermost code of `namespace` that an error passed through."""
-    line = None
-    while traceback is not None:
-        if traceback.tb_frame.f_globals is namespace:
-            line = traceback.tb_lineno
-        traceback = traceback.tb_next
-    return line
+    lines = [line for frame, line in traceback.walk_tb(error_traceback) if frame.f_globals is namespace]
+    return lines[-1] if lines else None
 
 
 def is_untouched(function: object) -> bool:
     """Whether a function or coroutine function does nothing but `...`, `pass` or `return None`."""
     code = getattr(function, "__code__", None)
-    return isinstance(code, CodeType) and _instructions(code) in _EMPTY and code.co_consts[-1] is None
+    return isinstance(code, CodeType) and code.co_code[::2] in _EMPTY and code.co_consts[-1] is None
 
 
 def _nothing() -> None: ...
@@ -190,9 +183,5 @@ def _nothing() -> None: ...
 async def _nothing_awaited() -> None: ...
 
 
-def _instructions(code: CodeType) -> bytes:
-    """What the code does, without the places of constants: those depend on whether there is a docstring."""
-    return code.co_code[::2]
-
-
-_EMPTY = [_instructions(function.__code__) for function in (_nothing, _nothing_awaited)]
+# What the code does, without the places of constants: those depend on whether there is a docstring.
+_EMPTY = [function.__code__.co_code[::2] for function in (_nothing, _nothing_awaited)]

@@ -56,10 +56,7 @@ def sentence(text: object) -> str:
 
 def first_sentence(error: Exception) -> str:
     """The first line of an error's text as a sentence, with the line of the cell where the answer raised it."""
-    return sentence(f"{str(error).splitlines()[0]}{_place(error.__cause__)}")
-
-
-def _place(cause: BaseException | None) -> str:
-    frames = traceback.extract_tb(cause.__traceback__) if cause else []
-    own = [frame for frame in frames if "ipykernel" in frame.filename or "<" in frame.filename]
-    return f" (line {own[-1].lineno} of its cell)" if own else ""
+    frames = traceback.extract_tb(error.__cause__.__traceback__) if error.__cause__ else []
+    own = [frame.lineno for frame in frames if "ipykernel" in frame.filename or "<" in frame.filename]
+    place = f" (line {own[-1]} of its cell)" if own else ""
+    return sentence(f"{str(error).splitlines()[0]}{place}")

@@ -8,6 +8,7 @@ import inspect
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from typing import Any, NamedTuple, TypeAlias, TypeVar
@@ -26,7 +27,7 @@ from distlab.labs.number_judge import (
     number,
     problem_of_names,
 )
-from distlab.labs.verdict import WRONG, Picture, Verdict, not_done, parts, right, wrong
+from distlab.labs.verdict import WRONG, Picture, Verdict, not_done, parts, right, waiting_for, wrong
 from distlab.simulate import SimulationError
 
 Case: TypeAlias = Any
@@ -215,14 +216,15 @@ class ByPrograms:
         verdicts = {part: asked.verdict(part) for part in self.parts}
         for part, sources in self.after.items():
             if not callable(sources) and not all(verdicts[source].is_right for source in sources):
-                verdicts[part] = not_done(f"{' and '.join(sources)} must be right first")
+                verdicts[part] = waiting_for(" and ".join(sources))
         for whole, names in self.together.items():
             verdicts[whole] = asked.first_wrong(names, {part: verdicts.pop(part) for part in names.values()})
         if all(verdict.is_right for verdict in verdicts.values()):
             return right(self.praise(cases), asked.picture())
         said = verdicts[""] if "" in verdicts else parts(verdicts, weights=self.weights)
-        below = self.below(cases[min(asked.wrong_parts)]) if said.state == WRONG and asked.wrong_parts else ""
-        return replace(said, text=f"{said.text}\n{below}" if below else said.text, picture=asked.picture())
+        below = self.below(cases[asked.wrong[0][0]]) if said.state == WRONG and asked.wrong else ""
+        text = f"{said.text}\n{below}" if below else said.text
+        return replace(said, text=text, below=below, picture=asked.picture())
 
     @property
     def name(self) -> str:
@@ -269,13 +271,15 @@ class ByPrograms:
         return values
 
 
-@dataclass(frozen=True)
 class _Asked:
-    """An answer's values in the cases of an exercise, as many as were tried."""
+    """An answer's values in the cases of an exercise, as many as were tried, and what the lab's programs give."""
 
-    judge: ByPrograms
-    cases: Sequence[Case]
-    values: Sequence[Any]
+    def __init__(self, judge: ByPrograms, cases: Sequence[Case], values: Sequence[Any]) -> None:
+        """`expected` is what is right, by part, case by case; `mistaken` what a mistake gives, both by their places."""
+        self.judge, self.cases, self.values = judge, cases, values
+        self.expected = [judge.outcome(judge.right, case) for case in cases]
+        self.mistaken = cache(lambda which, place: judge.outcome(judge.mistakes[which].program, cases[place]))
+        self.may_be_none = any(value is None for expected in self.expected for value in expected.values())
 
     @cached_property
     def given(self) -> list[ByName]:
@@ -296,22 +300,6 @@ class _Asked:
             mistake.text(part) is not None and is_same(value, self.mistaken(which, place).get(part))
             for which, mistake in enumerate(self.judge.mistakes)
         )
-
-    @cached_property
-    def expected(self) -> list[ByName]:
-        """What is right."""
-        return [self.judge.outcome(self.judge.right, case) for case in self.cases]
-
-    @cached_property
-    def may_be_none(self) -> bool:
-        """Whether None is right in some case."""
-        return any(value is None for expected in self.expected for value in expected.values())
-
-    @cached_property
-    def mistaken(self) -> Callable[[int, int], ByName]:
-        """What a mistake gives in a case, both by their places."""
-        judge = self.judge
-        return cache(lambda which, place: judge.outcome(judge.mistakes[which].program, self.cases[place]))
 
     def problem(self) -> Verdict | None:
         """The verdict on an answer that is not begun, or has no such form; raises an error that all cases have."""
@@ -335,95 +323,97 @@ class _Asked:
     def picture(self) -> Callable[[], Picture] | None:
         """Of the first case in which something is wrong; of the first case if nothing is."""
         seen = [place for place, value in enumerate(self.values) if not isinstance(value, Failure)]
-        place = min(seen, key=lambda place: place not in self.wrong_parts, default=None)
+        wrong_places = {place for place, _ in self.wrong}
+        place = min(seen, key=lambda place: place not in wrong_places, default=None)
         every = [(self.cases[place], self.values[place]) for place in seen]
         return None if place is None else self.judge.draw(self.cases[place], self.values[place], every)
 
     @cached_property
-    def wrong_parts(self) -> dict[int, list[str]]:
-        """Those of each case in which something is wrong, by its place."""
-        given = enumerate(self.given)
-        by_place = {at: [part for part in by_part if not self._is_right(part, at)] for at, by_part in given}
-        return {place: names for place, names in by_place.items() if names}
+    def cells(self) -> list[tuple[int, str]]:
+        """What was tried: the place of each case, with each part of the exercise in it."""
+        return [(place, part) for place, given in enumerate(self.given) for part in given]
+
+    @cached_property
+    def wrong(self) -> list[tuple[int, str]]:
+        """Those of the cells in which something is wrong."""
+        return [(place, part) for place, part in self.cells if not self._gives(place, part, self.expected[place])]
 
     def first_wrong(self, names: Mapping[str, str], verdicts: Mapping[str, Verdict]) -> Verdict:
         """Of parts that count together: the first that is wrong in the first case in which any is, with its name."""
         name_of = {part: name for name, part in names.items() if not verdicts[part].is_right}
         if not name_of:
             return right()
-        found = [part for of_case in self.wrong_parts.values() for part in of_case if part in name_of]
-        part = (found or list(name_of))[0]
+        part = next((part for _, part in self.wrong if part in name_of), next(iter(name_of)))
         verdict, name = verdicts[part], name_of[part]
         return replace(verdict, text=f"{name}: {verdict.text}", context=f"{name}: {verdict.context}")
 
     def verdict(self, part: str) -> Verdict:
         """On one part: its first wrong case, with the hint for all of them."""
-        tried = [place for place, given in enumerate(self.given) if part in given]
+        tried = [place for place, own in self.cells if own == part]
         source_of = self.judge.after.get(part)
         if callable(source_of):
             tried = [place for place in tried if self.verdict(source_of(self.cases[place])).is_right]
             if not tried:
                 return not_done("no other part is right yet")
-        wrong_ones = [place for place in tried if part in self.wrong_parts.get(place, ())]
+        wrong_ones = [place for place in tried if (place, part) in self.wrong]
         if not wrong_ones and any(part in expected for expected in self.expected[len(self.given) :]):
             return not_done("it was not tried, because an earlier case was stopped")
         if not wrong_ones:
             return right()
         case, value = self.cases[wrong_ones[0]], self.given[wrong_ones[0]][part]
         said = self.judge.said(case)
-        hint = self._hint(part, [(place, name) for place, given in enumerate(self.given) for name in given])
+        hint = self._hint(part, self.cells)
         if hint is None and (source := self._source(part, wrong_ones)):
             return wrong(FOLLOWS.format(source))
         # Of a truth value there is one wrong one: in the wrong cases alone, any mistake that is wrong there would fit.
         for places in (tried,) if isinstance(self.expected[wrong_ones[0]][part], bool) else (tried, wrong_ones):
             hint = hint or self._hint(part, [(place, part) for place in places])
-        if hint is not None:
-            text = hint(case, value) if callable(hint) else hint
-            return replace(wrong(text, context=self._context(value, said)), hints=(hint,))
-        if isinstance(value, Failure):
-            return wrong(str(value.error), context=self._context(value, said))
-        if value is None and not self.may_be_none:
+        if hint is None and value is None and not self.may_be_none:
             nothing = self.values[wrong_ones[0]] is None
             text = f"`{self.judge.name}` gives None: is a `return` missing?" if nothing else "this is None"
             return not_done(text if self.judge.is_by_name or not said else f"{said}: {text}")
-        return wrong(self._otherwise(part, wrong_ones[0]), context=self._context(value, said))
+        told = self._otherwise(part, wrong_ones[0]) if hint is None else hint
+        text = told(case, value) if callable(told) else told
+        return replace(wrong(text, context=self._context(value, said)), hints=() if hint is None else (hint,))
 
-    def _hint(self, part: str, pairs: Sequence[tuple[int, str]]) -> Text | None:
-        """Of the first mistake that gives the same in these cases and parts."""
+    def _hint(self, part: str, cells: Sequence[tuple[int, str]]) -> Text | None:
+        """Of the first mistake that gives the same in these cells; the most that a number may be off is small."""
         for which, mistake in enumerate(self.judge.mistakes):
             text = mistake.text(part)
-            if text is not None and all(self._is_as(self.mistaken(which, place), name, place) for place, name in pairs):
+            if text is not None and all(
+                self._gives(place, name, self.mistaken(which, place), _NEAR_A_MISTAKE) for place, name in cells
+            ):
                 return text
         return None
 
     def _source(self, part: str, wrong_ones: Sequence[int]) -> str | None:
         """The wrong part from which this one follows in all of its wrong cases."""
         for name, source, formula in self.judge.follows:
-            is_source_wrong = any(source in of_case for of_case in self.wrong_parts.values())
-            own = [(self.given[place], self.cases[place]) for place in wrong_ones]
-            if name == part and is_source_wrong and all(_follows(given, case, name, formula) for given, case in own):
-                return source
+            if name == part and any(source == other for _, other in self.wrong):
+                with suppress(TypeError, ValueError, LookupError, ZeroDivisionError):  # there are no such numbers
+                    own = [(self.given[place], self.cases[place]) for place in wrong_ones]
+                    if all(is_same(given[part], formula(case, given)) for given, case in own):
+                        return source
         return None
 
-    def _otherwise(self, part: str, place: int) -> str:
-        case, value, expected = self.cases[place], self.given[place][part], self.expected[place][part]
+    def _otherwise(self, part: str, place: int) -> Text:
+        value, expected = self.given[place][part], number(self.expected[place][part])
+        if isinstance(value, Failure):
+            return str(value.error)
         if isinstance(value, Advice):
             return value
-        if number(expected) is not None:
-            if number(value) is None and value is not None:
-                return NOT_A_NUMBER
-            if is_rounded(number(value), number(expected)):
-                return ROUNDED
+        if expected is not None and value is not None and number(value) is None:
+            return NOT_A_NUMBER
+        if is_rounded(number(value), expected):
+            return ROUNDED
         otherwise = self.judge.otherwise
-        text = otherwise[part] if isinstance(otherwise, Mapping) else otherwise
-        return text(case, value) if callable(text) else text
+        return otherwise[part] if isinstance(otherwise, Mapping) else otherwise
 
-    def _is_right(self, part: str, place: int) -> bool:
-        return is_same(self.given[place][part], self.expected[place][part], self._tolerance(part))
-
-    def _is_as(self, gives: ByName, part: str, place: int) -> bool:
-        """Whether the answer gives what a mistake `gives`, in one part of one case."""
-        return is_same(self.given[place][part], gives.get(part), min(self._tolerance(part), _NEAR_A_MISTAKE))
+    def _gives(self, place: int, part: str, other: ByName, most: float = math.inf) -> bool:
+        """Whether the answer gives what another program gives, in one part of one case."""
+        tolerance = self.judge.tolerance
+        of_part = tolerance[part] if isinstance(tolerance, Mapping) else tolerance
+        return is_same(self.given[place][part], other.get(part), min(of_part, most))
 
     def _context(self, value: Any, said: str) -> str:
         """The case in words, after what the answer gives in it; what is only observed is not shown."""
@@ -435,20 +425,9 @@ class _Asked:
             return f"{said}: "
         return f"{value!r} {said}: " if as_number is None else f"{as_number:.6g} {said}: "
 
-    def _tolerance(self, part: str) -> float:
-        tolerance = self.judge.tolerance
-        return tolerance[part] if isinstance(tolerance, Mapping) else tolerance
-
 
 def _failure(error: Exception) -> Failure:
     return Failure(getattr(error, "kind", type(error).__name__), error)
-
-
-def _follows(given: ByName, case: Case, part: str, formula: Program) -> bool:
-    try:
-        return is_same(given[part], formula(case, given))
-    except (TypeError, ValueError, LookupError, ZeroDivisionError):  # where there are no such numbers
-        return False
 
 
 def is_same(value: Any, expected: Any, tolerance: float = TOLERANCE) -> bool:
@@ -459,15 +438,11 @@ def is_same(value: Any, expected: Any, tolerance: float = TOLERANCE) -> bool:
         found = number(value)
         return found is not None and (is_near(found, known, tolerance) or (math.isnan(found) and math.isnan(known)))
     if isinstance(expected, (list, tuple, np.ndarray)):
-        if (
-            not isinstance(value, (list, tuple, np.ndarray))
-            or getattr(value, "ndim", 1) == 0
-            or len(value) != len(expected)
-        ):
+        is_list = isinstance(value, (list, tuple, np.ndarray)) and getattr(value, "ndim", 1) > 0
+        if not is_list or len(value) != len(expected):
             return False
         return all(is_same(item, other, tolerance) for item, other in zip(value, expected, strict=True))
     if isinstance(expected, dict):
-        if not isinstance(value, dict) or set(value) != set(expected):
-            return False
-        return all(is_same(value[key], item, tolerance) for key, item in expected.items())
+        has_names = isinstance(value, dict) and set(value) == set(expected)
+        return has_names and all(is_same(value[key], item, tolerance) for key, item in expected.items())
     return type(value) is type(expected) and bool(value == expected)

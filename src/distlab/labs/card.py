@@ -1,7 +1,6 @@
 """The verdict of a check as a card in a notebook: green or amber, the points, the hint, and what comes next.
 
-`verdict.parts` writes `NAME: wrong: PLACE: HINT` below a line that counts the parts. The card has the points instead of
-that line, the hint first, and in grey its part and place, and the parts that wait for others.
+Of an exercise in parts each hint comes first, and in grey its part and place; last the parts that wait for others.
 """
 
 import html
@@ -13,9 +12,7 @@ from distlab.labs.verdict import NOT_DONE, RIGHT, WRONG, Verdict
 
 SIGNS = {RIGHT: "✔ right", WRONG: "✘ not right yet", NOT_DONE: "… not done yet"}
 _COLOURS = {RIGHT: "#2e7d32", WRONG: "#b26a00", NOT_DONE: "#757575"}
-_COUNT = re.compile(r"\d+ of \d+ parts (?:is|are) right\.")
-_PART = re.compile(r"(.+?): (wrong|not done yet)(?:: ((?:with|for|on|in) [^:`'{]+: )?(.+))?")
-_WAITS = "must be right first"
+_PLACE = re.compile(r"(with|for|on|in) [^:`'{]+: ")  # a context that reads well after the hint
 _HINT, _GREY = "margin: .4em 0 0; font-size: 1.1em", "margin: .2em 0 0; opacity: .75"
 _ALIGNED = re.compile(r"^ |\S {2,}\S")  # columns, which need letters of one width
 
@@ -26,33 +23,29 @@ def card(name: str, verdict: Verdict, points: float, next_name: str | None) -> s
     reached = f"{points * verdict.share:g} of {points:g} {'point' if points == 1 else 'points'}"
     style = f"border-left: 5px solid {colour}; background: {colour}14; padding: .6em 1em; max-width: 44em"
     head = f'<p style="margin: 0"><strong>{sign} {html.escape(name)} is {state}</strong>, {reached}</p>'
-    below = ""
-    if verdict.is_right:
-        following = f"<code>{html.escape(next_name)}</code>" if next_name else "that was the last exercise of this lab"
-        below = f'<p style="margin: .5em 0 0">Next: {following}.</p>'
-    said = _paragraphs(verdict.text.split("\n")) if verdict.is_right else _hints(verdict.text)
-    return f'<div style="{style}">{head}{said}{below}</div>'
+    if not verdict.is_right:
+        return f'<div style="{style}">{head}{_hints(verdict)}</div>'
+    following = f"<code>{html.escape(next_name)}</code>" if next_name else "that was the last exercise of this lab"
+    below = f'<p style="margin: .5em 0 0">Next: {following}.</p>'
+    return f'<div style="{style}">{head}{_paragraphs(verdict.text.split(chr(10)))}{below}</div>'
 
 
-def _hints(text: str) -> str:
+def _hints(verdict: Verdict) -> str:
     """Each hint, with its part and place in grey below its first line; last, in one line, the parts not reached yet."""
-    first, *lines = text.split("\n")
-    if not _COUNT.fullmatch(first):
-        return _paragraphs([first], _HINT) + _paragraphs(lines)
-    shown, unreached, below = "", list[str](), list[str]()
-    for line in lines:
-        if (part := _PART.fullmatch(line)) is None:
-            below.append(line)
+    if not verdict.parts:
+        first, *more = verdict.text.split("\n")
+        return _paragraphs([first], _HINT) + _paragraphs(more)
+    shown = ""
+    for names, part in verdict.parts:
+        if part.waits:
             continue
-        name, state, place, hint = part.groups("")
-        if hint.endswith(_WAITS):
-            unreached.append(name)
-            continue
-        where = f"{name}, {place.removesuffix(': ')}" if place else name
-        shown += _paragraphs(below) + _paragraphs([hint or state], _HINT) + _paragraphs([where], _GREY)
-        below = []
-    shown += _paragraphs(below)
-    return shown + _paragraphs([f"Not reached yet: {', '.join(unreached)}."] if unreached else [], _GREY)
+        is_place = _PLACE.fullmatch(part.context)
+        where = f"{names}, {part.context.removesuffix(': ')}" if is_place else names
+        first, *more = (part.hint if is_place else part.text or part.state).split("\n")
+        shown += _paragraphs([first], _HINT) + _paragraphs([where], _GREY) + _paragraphs(more)
+    shown += _paragraphs(verdict.below.split("\n"))
+    waiting = ", ".join(names for names, part in verdict.parts if part.waits)
+    return shown + _paragraphs([f"Not reached yet: {waiting}."] if waiting else [], _GREY)
 
 
 def _paragraphs(text: Iterable[str], style: str = "margin: .4em 0 0") -> str:

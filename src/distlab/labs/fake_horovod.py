@@ -10,7 +10,6 @@ error: a peer has ended, or makes another call. Outside `run_ranks` there is one
 
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -21,17 +20,11 @@ from distlab.labs.fake_job import FakeJob, RankOutcome, Stalled
 _REDUCTIONS: dict[str, Callable[..., Any]] = {"Average": np.mean, "Sum": np.sum, "Min": np.min, "Max": np.max}
 
 
-@dataclass
-class _Place:
-    job: FakeJob
-    rank: int
-    initialised: bool = False
-    tapes: int = 0
-
-
 class _Here(threading.local):
+    """What the thread of a rank knows of itself; outside `run_ranks` there is one rank."""
+
     def __init__(self) -> None:
-        self.place = _Place(FakeJob(1, 1, float("inf")), 0)
+        self.job, self.rank, self.initialised, self.tapes = FakeJob(1, 1, float("inf")), 0, False, 0
 
 
 _here = _Here()
@@ -45,15 +38,20 @@ def run_ranks(job: FakeJob, program: Callable[..., Any], initialised: bool = Tru
     """
 
     def begun(rank: int) -> Any:
-        _here.place = _Place(job, rank, initialised)
+        _here.job, _here.rank, _here.initialised = job, rank, initialised
         return program()
 
     return fake_job.run_ranks(job, begun)
 
 
+def rank_here() -> int:
+    """The rank whose thread this is, also before hvd.init()."""
+    return _here.rank
+
+
 def tapes_wrapped() -> int:
     """How many tapes this rank has wrapped."""
-    return _here.place.tapes
+    return _here.tapes
 
 
 class _Tape:
@@ -89,15 +87,15 @@ class FakeHorovod:
 
     def init(self) -> None:
         """Let the processes meet; before that every other call is an error."""
-        _here.place.initialised = True
+        _here.initialised = True
 
     def is_initialized(self) -> bool:
         """Whether this rank has called init."""
-        return _here.place.initialised
+        return _here.initialised
 
     def shutdown(self) -> None:
         """Undo init."""
-        _here.place.initialised = False
+        _here.initialised = False
 
     def size(self) -> int:
         """How many ranks there are."""
@@ -190,10 +188,10 @@ class FakeHorovod:
         self._place()
         return type(optimizer).from_config(optimizer.get_config())
 
-    def _place(self) -> _Place:
-        if not _here.place.initialised:
+    def _place(self) -> _Here:
+        if not _here.initialised:
             raise ValueError("Horovod has not been initialized; use hvd.init().")
-        return _here.place
+        return _here
 
     def _meet(self, call: str, value: Any) -> list[Any]:
         place = self._place()

@@ -11,6 +11,7 @@ import shlex
 import signal
 import subprocess
 import tempfile
+import tomllib
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
@@ -40,61 +41,18 @@ class NeverEnds(WrongScript):
 
 # Options -------------------------------------------------------------------------------------------------------------
 
-_BOTH = """
-account= acctg-freq= bb= bbf= begin= chdir= cluster-constraint= clusters= comment= constraint= container= core-spec=
-cores-per-socket= cpu-freq= cpus-per-gpu= cpus-per-task= deadline= delay-boot= dependency= distribution= error=
-exclude= export= extra-node-info= gid= gpu-bind= gpu-freq= gpus= gpus-per-node= gpus-per-socket= gpus-per-task= gres=
-gres-flags= hint= input= job-name= licenses= mail-type= mail-user= mcs-label= mem= mem-bind= mem-per-cpu= mem-per-gpu=
-mincpus= network= nodefile= nodelist= nodes= ntasks= ntasks-per-core= ntasks-per-gpu= ntasks-per-node=
-ntasks-per-socket= open-mode= output= partition= power= prefer= priority= profile= qos= reservation= signal=
-sockets-per-node= switches= tasks-per-node= thread-spec= threads-per-core= time= time-min= tmp= uid= wckey=
-contiguous help hold overcommit oversubscribe quiet reboot spread-job test-only usage use-min-nodes verbose version
-exclusive? nice? no-kill? propagate?
-"""
-_OF_SBATCH = """
-array= batch= export-file= kill-on-invalid-dep= wait-all-nodes= wrap= ignore-pbs no-requeue parsable requeue wait
-get-user-env?
-"""
-_OF_SRUN = """
-accel-bind= bcast-exclude= cpu-bind= epilog= het-group= jobid= mpi= msg-timeout= prolog= relative= slurmd-debug=
-task-epilog= task-prolog= threads= wait= disable-status exact label multi-prog no-allocate overlap preserve-env pty
-quit-on-interrupt unbuffered bcast? compress? immediate? kill-on-bad-exit? resv-ports? send-libs? x11?
-"""
-_SHORT = """
-A account b begin B extra-node-info c cpus-per-task C constraint D chdir d dependency e error F nodefile G gpus h help
-H hold i input J job-name k no-kill L licenses m distribution M clusters n ntasks N nodes o output O overcommit
-p partition q qos Q quiet S core-spec s oversubscribe t time v verbose V version w nodelist x exclude W wait
-"""
-_SHORT_OF_SRUN = """
-E preserve-env I immediate K kill-on-bad-exit l label r relative T threads u unbuffered X disable-status Z no-allocate
-"""
+_OPTIONS = tomllib.loads(Path(__file__).with_name("slurm_options.toml").read_text())
 
 
-class Command(NamedTuple):
-    """Its options as getopt writes them, "nodes=" for one with a value, and "nice?" for one that may have one.
-
-    short: the long name by the letter.
-    """
-
-    name: str
-    options: list[str]
-    short: dict[str, str]
-
-
-def _command(name: str, options: str, letters: str) -> Command:
-    return Command(name, options.split(), dict(zip(letters.split()[::2], letters.split()[1::2], strict=True)))
-
-
-SBATCH = _command("sbatch", _BOTH + _OF_SBATCH, f"{_SHORT} a array")
-SRUN = _command("srun", _BOTH + _OF_SRUN, _SHORT + _SHORT_OF_SRUN)
-
-
-def read_options(command: Command, words: Sequence[str]) -> tuple[dict[str, str], list[str]]:
-    """Options by long name ("" without a value; the last one counts), and the words from the first that is none.
+def read_options(command: str, words: Sequence[str]) -> tuple[dict[str, str], list[str]]:
+    """Options of sbatch or srun by long name ("" without a value; the last one counts), and the words after them.
 
     Raises Refused. Python's getopt knows no optional values before 3.14: with a value such an option has another name.
     """
-    optional = [name[:-1] for name in command.options if name.endswith("?")]
+    known = (_OPTIONS["both"] + _OPTIONS[command]).split()
+    letters = f"{_OPTIONS['letters']['both']} {_OPTIONS['letters'][command]}".split()
+    names_of = dict(zip(letters[::2], letters[1::2], strict=True))
+    optional = [name[:-1] for name in known if name.endswith("?")]
 
     def named(word: str) -> str:
         if word.startswith("--"):
@@ -102,18 +60,18 @@ def read_options(command: Command, words: Sequence[str]) -> tuple[dict[str, str]
             whole = [option for option in optional if name and option.startswith(name)]
         else:
             has_value = value = word[2:]
-            whole = [option for option in optional if word[:1] == "-" and option == command.short.get(word[1:2])]
+            whole = [option for option in optional if word[:1] == "-" and option == names_of.get(word[1:2])]
         return f"--{whole[0]}-is={value}" if has_value and len(whole) == 1 else word
 
-    names = [name.rstrip("?") for name in command.options] + [f"{name}-is=" for name in optional]
-    short = "".join(letter + ":" * (f"{name}=" in names) for letter, name in command.short.items())
+    names = [name.rstrip("?") for name in known] + [f"{name}-is=" for name in optional]
+    short = "".join(letter + ":" * (f"{name}=" in names) for letter, name in names_of.items())
     try:
         pairs, rest = getopt.getopt([*map(named, words)], short, names)
     except getopt.GetoptError as error:
-        raise Refused(f"{command.name}: {error.msg}") from None
+        raise Refused(f"{command}: {error.msg}") from None
     options: dict[str, str] = {}
     for option, value in pairs:
-        name = command.short[option[1:]] if option[1] != "-" else option[2:].removesuffix("-is")
+        name = names_of[option[1:]] if option[1] != "-" else option[2:].removesuffix("-is")
         if name in ("requeue", "no-requeue"):
             name, value = "requeue", name
         options["ntasks-per-node" if name == "tasks-per-node" else name] = value
@@ -123,21 +81,14 @@ def read_options(command: Command, words: Sequence[str]) -> tuple[dict[str, str]
 # Jobs ----------------------------------------------------------------------------------------------------------------
 
 
-class Notice(NamedTuple):
-    """A signal before the time limit: its number, how many seconds before; whether the script alone gets it."""
-
-    number: int
-    seconds: int
-    to_script: bool
-
-
 class BatchJob:
     """What a script asks for.
 
     options: by long name.  least_nodes: fewer than `nodes` if a range is asked for.  ntasks: None if only the number of
     nodes is asked for.  seconds: the time limit, None without one.  array: the numbers of its tasks, none without an
-    array; at_once: how many may run at the same time, None without a limit.  ignored: lines that look like options, and
-    are none.
+    array; at_once: how many may run at the same time, None without a limit.  notice: a signal before the time limit, as
+    its number, how many seconds before, and whether the script alone gets it.  ignored: lines that look like options,
+    and are none.
     """
 
     def __init__(self, interpreter: list[str], options: dict[str, str], ignored: list[str], longest: int) -> None:
@@ -156,35 +107,21 @@ class BatchJob:
         self.interpreter, self.options, self.ignored = interpreter, options, ignored
         self.nodes, self.least_nodes, self.ntasks = nodes, min(least or nodes, nodes), ntasks
         self.tasks_per_node, self.cpus_per_task = per_node, cpus_per_task
+        self.name, self.ranks = options.get("job-name", "script"), ntasks or nodes
         self.array, self.at_once = _array(options["array"]) if "array" in options else ([], None)
         self.seconds = _seconds(options["time"], longest) if "time" in options else None
         self.notice = _notice(options["signal"]) if "signal" in options else None
+        self.most_per_node = -(-self.ranks // max(nodes, 1))
+        self.cpus_per_node = CPUS_PER_NODE if "exclusive" in options else self.most_per_node * (cpus_per_task or 1)
         if self.cpus_per_node > CPUS_PER_NODE or (per_node and ntasks and ntasks > per_node * nodes):
             raise Refused("sbatch: error: Requested node configuration is not available")
 
-    @property
-    def name(self) -> str:
-        """As squeue shows it; %x in the name of a log."""
-        return self.options.get("job-name", "script")
-
-    @property
-    def ranks(self) -> int:
-        """The tasks that a plain srun starts."""
-        return self.ntasks or self.nodes
-
-    @property
-    def cpus_per_node(self) -> int:
-        """Cores that the job has on each node."""
-        slots = -(-self.ranks // max(self.nodes, 1)) * (self.cpus_per_task or 1)
-        return CPUS_PER_NODE if "exclusive" in self.options else slots
-
-    def number(self, job: int, task: int | None) -> int:
-        """The number of a job, or of one task of the array `job`."""
+    def _number(self, job: int, task: int | None) -> int:
         return job if task is None else job + 1 + self.array.index(task)
 
     def log(self, job: int, task: int | None = None) -> str:
         """The path of the log of a job, or of one task of the array `job`."""
-        number, of_task = self.number(job, task), 2**32 - 2 if task is None else task
+        number, of_task = self._number(job, task), 2**32 - 2 if task is None else task
         values = {"%": "%", "x": self.name, "u": "student", "N": "node1", "t": 0, "n": 0}
         values |= {"j": number, "J": number, "A": job, "a": of_task}
         pattern = self.options.get("output") or ("slurm-%j.out" if task is None else "slurm-%A_%a.out")
@@ -199,7 +136,7 @@ class BatchJob:
         """The variables that Slurm sets for the script."""
         nodelist, each = ("node1", "") if self.nodes == 1 else (f"node[1-{self.nodes}]", f"(x{self.nodes})")
         variables = {
-            **dict.fromkeys(("JOB_ID", "JOBID"), self.number(job, task)),
+            **dict.fromkeys(("JOB_ID", "JOBID"), self._number(job, task)),
             **dict.fromkeys(("JOB_NODELIST", "NODELIST"), nodelist),
             **dict.fromkeys(("JOB_NUM_NODES", "NNODES"), self.nodes),
             **dict.fromkeys(("NTASKS", "NPROCS"), self.ntasks),
@@ -208,7 +145,7 @@ class BatchJob:
             "JOB_PARTITION": "lab",
             "CPUS_ON_NODE": self.cpus_per_node,
             "JOB_CPUS_PER_NODE": f"{self.cpus_per_node}{each}",
-            "TASKS_PER_NODE": f"{-(-self.ranks // max(self.nodes, 1))}{each}",
+            "TASKS_PER_NODE": f"{self.most_per_node}{each}",
             "CPUS_PER_TASK": self.cpus_per_task,
             "NTASKS_PER_NODE": self.tasks_per_node,
             "RESTART_COUNT": attempt or None,
@@ -234,7 +171,7 @@ def submitted(text: str, longest: int | None = None) -> BatchJob:
                 words = shlex.split(line[len(MAGIC) :], comments=True)  # a # ends it wherever it is
             except ValueError:
                 raise Refused(f"sbatch: error: a quotation mark is not closed in {line}") from None
-            own, rest = read_options(SBATCH, words)
+            own, rest = read_options("sbatch", words)
             if rest:
                 raise Refused(f"sbatch: error: Invalid directive found in batch script: {rest[0]}")
             options |= own
@@ -281,13 +218,13 @@ def _seconds(text: str, longest: int) -> int:
     return seconds
 
 
-def _notice(text: str) -> Notice:
+def _notice(text: str) -> tuple[int, int, bool]:
     match = re.fullmatch(r"(?:([RB]{1,2}):)?(?:SIG)?([A-Z0-9]+) *(?:@(\d{1,5}))?", text.upper())
     numbers = {each.name.removeprefix("SIG"): each.value for each in signal.Signals}
     numbers |= {str(number): number for number in numbers.values()}
     if match is None or match[2] not in numbers:
         raise Refused("sbatch: error: Invalid --signal specification")
-    return Notice(numbers[match[2]], int(match[3] or 60), "B" in (match[1] or ""))
+    return numbers[match[2]], int(match[3] or 60), "B" in (match[1] or "")
 
 
 def _array(text: str) -> tuple[list[int], int | None]:
@@ -332,7 +269,7 @@ class Started:
 
 def step(words: Sequence[str], job: BatchJob) -> Started:
     """What `srun words…` starts in the script of a job, with the whole command as its arguments. Raises Refused."""
-    options, program = read_options(SRUN, words)
+    options, program = read_options("srun", words)
     if not program:
         raise Refused("srun: fatal: No command given to execute.")
     asked = _count("ntasks", options, "srun")
@@ -356,28 +293,8 @@ def step(words: Sequence[str], job: BatchJob) -> Started:
 SECONDS = 15.0
 LONGEST_TEXT, MOST_PRINTED, MOST_CALLS = 10_000, 2000, 100
 _PYTHON, _BASH = ("python", "python3"), ("bash", "sh")
-_STARTERS = ("srun", "python", "python3", "mpirun", "horovodrun")
-_FAKES = (*_STARTERS, "scontrol", "sbatch", "scancel", "squeue", "module", "sleep", "nvidia-smi")
-# One `printf` per call: what runs in the background at the same time does not mix. For srun some variables are options,
-# before those of the call. The file of a program holds the status with which it ends.
-_FAKE = """\
-#!/bin/sh
-if [ "${0##*/}" = srun ]; then
-    set -- ${SLURM_KILL_BAD_EXIT:+"--kill-on-bad-exit=$SLURM_KILL_BAD_EXIT"} ${SLURM_WAIT:+"--wait=$SLURM_WAIT"} \\
-        ${SRUN_CPUS_PER_TASK:+"--cpus-per-task=$SRUN_CPUS_PER_TASK"} "$@"
-fi
-printf '%s\\0' "${0##*/}" "$@" END >> "$FAKE_FOLDER/record"
-case "${0##*/}" in STARTERS)
-    for word in $*; do
-        case "$word" in *.py)
-            if read -r status < "$FAKE_FOLDER/work/${word##*/}"; then exit "$status"; fi
-            exit 2
-        esac
-    done
-esac
-if [ "${0##*/} $1 $2" = "scontrol show hostnames" ]; then printf 'node%s\\n' $FAKE_NODES; fi
-exit 0
-""".replace("STARTERS", " | ".join(_STARTERS))
+_FAKES = ("srun", *_PYTHON, "mpirun", "horovodrun", "scontrol", "sbatch", "scancel", "squeue", "module", "sleep")
+_FAKE = Path(__file__).with_name("fake_slurm_command.sh").read_text()
 
 
 class Circumstances(NamedTuple):
@@ -405,24 +322,21 @@ def run_script(
     flags: bash's own, such as -e.  The runs after one that does not end are left out.
     """
     done: list[dict[str, Plain]] = []
-    with tempfile.TemporaryDirectory(prefix="distlab-", ignore_cleanup_errors=True) as scratch:
-        programs = Path(scratch, "programs")
-        programs.mkdir()
-        for name in _FAKES:
-            (programs / name).write_text(_FAKE)
-            (programs / name).chmod(0o755)
-        for number, circumstances in enumerate(runs):
-            run = _run(flags, programs, Path(scratch, str(number)), text, Circumstances(*circumstances))
-            done.append(asdict(run))
-            if run.status is None:
-                break
+    for under in runs:
+        with tempfile.TemporaryDirectory(prefix="distlab-", ignore_cleanup_errors=True) as folder:
+            done.append(asdict(_run(Path(folder), text, flags, Circumstances(*under))))
+        if done[-1]["status"] is None:
+            break
     return done
 
 
-def _run(flags: list[str], programs: Path, folder: Path, text: str, under: Circumstances) -> ScriptRun:
-    work, record, printed = (folder / name for name in ("work", "record", "printed"))
-    for place in ("scaling", "saved"):
-        (work / place).mkdir(parents=True)
+def _run(folder: Path, text: str, flags: list[str], under: Circumstances) -> ScriptRun:
+    work, programs, record, printed = (folder / name for name in ("work", "programs", "record", "printed"))
+    for place in (programs, work / "scaling", work / "saved"):
+        place.mkdir(parents=True)
+    for name in (*_FAKES, "nvidia-smi"):
+        (programs / name).write_text(_FAKE)
+        (programs / name).chmod(0o755)
     record.touch()
     (work / "script").write_text(text)
     for program, code in under.statuses.items():

@@ -1,9 +1,8 @@
 """An exercise and a lab: what is demanded, and what it is worth."""
 
-import copy
 import zlib
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import ModuleType
 
 import numpy as np
@@ -50,42 +49,35 @@ class Exercise:
             return Verdict(WRONG, f"The check could not cope with this answer ({fault}).", fault=fault)
 
 
+@dataclass
 class Lab:
-    """The exercises of `labs/NN_topic`, in the order of its notebook; `lab["name"]` is one of them."""
+    """The exercises of `labs/NN_topic`, in the order of its notebook; `lab["name"]` is one of them.
 
-    def __init__(
-        self,
-        name: str,
-        exercises: Sequence[Exercise],
-        tensorflow: bool = False,
-        seconds_per_cell: float | None = None,
-        seconds: float | None = None,
-        solved_in: Sequence[str] = (),
-        target: Callable[..., str] | None = None,
-        given_module: ModuleType | None = None,
-    ) -> None:
-        """In grading no cell and no check may run longer than `seconds_per_cell`, nor all together than `seconds`.
+    tensorflow: the student's cells import TensorFlow, for which grading then prepares a process.
+    seconds_per_cell: in grading no cell and no check may run longer.  seconds: nor all together longer than this.
+    solved_in: modules of the course that hold what is asked for; in grading they are not there.
+    target: `target(name, …)` is a text that says what the answer to an exercise has to reach.
+    given_module: what the exercises work on; students reach it as `lab.given`.
+    """
 
-        `tensorflow` says that the student's cells import TensorFlow, for which grading then prepares a process.
-        `solved_in` are modules of the course that hold what is asked for; in grading they are not there.
-        `target(name, …)` is a text that says what the answer to an exercise has to reach. `given_module` has
-        what the exercises work on; students reach it as `lab.given`.
-        """
-        self.given, self._target = given_module, target
-        self.solved_in = tuple(solved_in)
-        self.name, self.exercises, self.tensorflow = name, tuple(exercises), tensorflow
-        self.seconds_per_cell = seconds_per_cell or (_SECONDS_WITH_TENSORFLOW if tensorflow else _SECONDS)
-        self.seconds = seconds or 4 * self.seconds_per_cell
-        if len({exercise.name for exercise in exercises}) < len(exercises):
-            raise ValueError(f"two exercises of {name} have one name")
+    name: str
+    exercises: Sequence[Exercise]
+    tensorflow: bool = False
+    seconds_per_cell: float = 0.0
+    seconds: float = 0.0
+    solved_in: Sequence[str] = ()
+    target: Callable[..., str] = lambda name, **options: ""
+    given_module: ModuleType | None = None
+
+    def __post_init__(self) -> None:
+        """The seconds, where they are not said, are those of a lab with or without TensorFlow."""
+        self.seconds_per_cell = self.seconds_per_cell or (_SECONDS_WITH_TENSORFLOW if self.tensorflow else _SECONDS)
+        self.seconds = self.seconds or 4 * self.seconds_per_cell
 
     def with_tensorflow(self) -> "Lab":
         """The same lab for a student whose cells import TensorFlow although the lab does not ask for that."""
-        seconds_per_cell = max(self.seconds_per_cell, _SECONDS_WITH_TENSORFLOW)
-        lab = copy.copy(self)
-        lab.tensorflow = True
-        lab.seconds_per_cell, lab.seconds = seconds_per_cell, max(self.seconds, 4 * seconds_per_cell)
-        return lab
+        seconds = max(self.seconds_per_cell, _SECONDS_WITH_TENSORFLOW)
+        return replace(self, tensorflow=True, seconds_per_cell=seconds, seconds=max(self.seconds, 4 * seconds))
 
     @property
     def number(self) -> str:
@@ -95,16 +87,10 @@ class Lab:
     @property
     def points(self) -> float:
         """What all exercises are worth together."""
-        return sum(exercise.points for exercise in self.exercises)
+        return sum(exercise.points for exercise in self)
 
     def __getitem__(self, name: str) -> Exercise:
         return look_up({exercise.name: exercise for exercise in self}, name, "exercise", NoSuchExercise)
-
-    def target(self, name: str, **options: object) -> str:
-        """What the answer to an exercise has to reach, as text. Raises NoSuchExercise."""
-        if self._target is None:
-            raise NoSuchExercise(f"Lab {self.number} has no targets.")
-        return self._target(self[name].name, **options)
 
     def __iter__(self) -> Iterator[Exercise]:
         return iter(self.exercises)

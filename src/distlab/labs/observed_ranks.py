@@ -6,11 +6,10 @@ from dataclasses import asdict, dataclass, is_dataclass
 from typing import Any, NamedTuple
 from unittest import mock
 
-from distlab.labs.fake_horovod import FakeHorovod, hvd, run_ranks
+from distlab.labs.fake_horovod import hvd, run_ranks
 from distlab.labs.fake_job import FakeJob
 from distlab.labs.plain_data import Plain, Record, as_record
 
-_INIT = FakeHorovod.init  # a lab may note who calls it
 _WAITING = ("Stalled", "TimeoutError", "Abandoned")  # errors of ranks that wait for one that has failed
 _NEEDED = {"the weights": "model/", "the momentum": "optimizer/_variables/", "epochs_done": "epochs_done/"}
 
@@ -72,16 +71,6 @@ def observed(job: FakeJob, program: Callable[[], object], initialised: bool = Tr
 def _fields(value: Any) -> Any:
     """Those of a dataclass, by name; every other value as it is."""
     return asdict(value) if is_dataclass(value) and not isinstance(value, type) else value
-
-
-def rank_here() -> int:
-    """The rank whose thread this is, also before hvd.init()."""
-    before = hvd.is_initialized()
-    _INIT(hvd)
-    rank = hvd.rank()
-    if not before:
-        hvd.shutdown()
-    return rank
 
 
 def missing_in(checkpoint: str) -> list[str]:

@@ -5,10 +5,10 @@ equals everything, an array that lies about its sum) never reaches a judge.
 """
 
 import inspect
-from collections.abc import Callable, Iterable, Mapping, Sized
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Mapping
 from decimal import Decimal
 from fractions import Fraction
+from itertools import islice
 from types import UnionType
 from typing import Any, TypeAlias, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
@@ -27,7 +27,7 @@ Plain: TypeAlias = "Number | str | bytes | Array | list[Plain] | tuple[Plain, ..
 Record = TypeVar("Record")
 
 MOST_BYTES = 16 * 2**20
-MOST_BITS = 1000  # of a whole number; a float holds 1023
+_MOST_BITS = 1000  # of a whole number; a float holds 1023
 MOST_ITEMS = 1_000_000
 _DEEPEST = 20
 _ARRAY_KINDS = "biufcUS"
@@ -79,8 +79,7 @@ class _Copy:
 
     def of(self, value: object, depth: int) -> Plain:
         self._items += 1
-        items = self._items + _length(value)  # before they are looked at
-        if depth > _DEEPEST or items > MOST_ITEMS:
+        if depth > _DEEPEST or self._items > MOST_ITEMS:
             raise NotPlain(f"{self._what} is nested too deeply or holds more than {MOST_ITEMS:,} items")
         if value is None or type(value) in (bool, float):
             return cast(Plain, value)
@@ -93,11 +92,11 @@ class _Copy:
             if isinstance(value, kind):
                 own = exact(value)
                 self._count(len(own) if isinstance(own, (str, bytes)) else 0)
-                if isinstance(own, int) and own.bit_length() > MOST_BITS:
+                if isinstance(own, int) and own.bit_length() > _MOST_BITS:
                     raise NotPlain(f"{self._what} {verb} a whole number of more than 300 digits")
                 return own
         if type(value) in _LISTS:
-            value = list(cast(Iterable[object], value))
+            value = list(islice(cast(Iterable[object], value), MOST_ITEMS))
         if isinstance(value, list):
             return [self.of(item, depth + 1) for item in list.__iter__(value)]
         if isinstance(value, tuple):
@@ -107,8 +106,7 @@ class _Copy:
         if callable(getattr(type(value), "numpy", None)):
             return self.of(np.asarray(cast(Any, value).numpy()), depth + 1)
         if type(value) in (Fraction, Decimal):
-            with suppress(OverflowError):
-                return float(cast(Any, value))
+            return float(cast(Any, value))
         if inspect.iscoroutine(value):
             value.close()  # or Python warns of it later, under another check
             raise NotPlain(f"{self._what} {verb} the coroutine {value.__name__}(…): is an `await` missing?")
@@ -129,16 +127,6 @@ class _Copy:
         self._bytes += size
         if self._bytes > MOST_BYTES:
             raise NotPlain(f"{self._what} is larger than {MOST_BYTES // 2**20} MiB")
-
-
-def _length(value: object) -> int:
-    """Of what is copied as a list; more than any list may have where it cannot be told."""
-    if isinstance(value, list):
-        return list.__len__(value)
-    try:
-        return len(cast(Sized, value)) if type(value) in _LISTS else 0
-    except OverflowError:
-        return MOST_ITEMS + 1
 
 
 def _named(value: object) -> str:

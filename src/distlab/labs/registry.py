@@ -9,13 +9,13 @@ from collections.abc import Mapping
 from importlib.machinery import ModuleSpec
 from importlib.util import module_from_spec
 from pathlib import Path
-from types import ModuleType
+from types import SimpleNamespace
 from typing import Any, cast
 
 from distlab.labs.answer import SECONDS, OwnAnswer
 from distlab.labs.card import SIGNS, card
 from distlab.labs.lab import Lab
-from distlab.labs.verdict import NOT_DONE, RIGHT, Verdict, not_done
+from distlab.labs.verdict import RIGHT, Verdict, not_done
 from distlab.runtime.errors import PlainError
 from distlab.runtime.lookups import NoSuchName, look_up
 
@@ -26,16 +26,11 @@ MODULES = {number: f"lab_{number}.judge" for number in JUDGES}
 """The module that defines each lab as LAB, by the number of its chapter. Grading hides it where students' code runs."""
 
 
-def importable(name: str, folder: Path) -> None:
-    """Let `import NAME.module` find the modules in a folder: `labs/06_topic` is no name for a package itself."""
-    spec = ModuleSpec(name, None, is_package=True)
-    spec.submodule_search_locations = [str(folder)]
-    sys.modules.setdefault(name, module_from_spec(spec))
-
-
 for _number, _folder in JUDGES.items():
-    importable(f"lab_{_number}", _folder)
-
+    # Let `import lab_06.judge` find the module in the folder: `labs/06_topic` is no name for a package itself.
+    _package = ModuleSpec(f"lab_{_number}", None, is_package=True)
+    _package.submodule_search_locations = [str(_folder)]
+    sys.modules.setdefault(_package.name, module_from_spec(_package))
 
 NEXT_TO_STUDENTS = ("given", "observe", "fake_torch", "fake_cluster", "jobs", "recording", "small_training")
 """The modules of a lab's package that may run in a student's process; grading hides all others from it."""
@@ -67,12 +62,6 @@ class NotRightYet(PlainError):
     """An answer is not right, and nbgrader validates the notebook: it takes a cell without an error for a success."""
 
 
-def lab(number: str | int) -> Lab:
-    """The lab of a chapter: "06", 6 or "06_topic". Raises NoSuchLab."""
-    digits = str(number).partition("_")[0].zfill(2)
-    return cast(Lab, importlib.import_module(look_up(MODULES, digits, "lab", NoSuchLab)).LAB)
-
-
 class CheckInterrupted(KeyboardInterrupt):
     """A check was interrupted; Jupyter shows a sentence instead of the traceback, and starts no queued cell."""
 
@@ -80,14 +69,21 @@ class CheckInterrupted(KeyboardInterrupt):
         return [str(self)]
 
 
+def lab(number: str | int) -> Lab:
+    """The lab of a chapter: "06", 6 or "06_topic". Raises NoSuchLab."""
+    digits = str(number).partition("_")[0].zfill(2)
+    return cast(Lab, importlib.import_module(look_up(MODULES, digits, "lab", NoSuchLab)).LAB)
+
+
 class OpenLab:
     """A lab with the answers of one notebook: `lab.check("name")` says whether an answer is right, or what is wrong.
 
-    `lab.given` is the module with what the exercises work on.
+    `lab.given` is the module with what the exercises work on, None in a lab that needs nothing.
     """
 
     def __init__(self, lab: Lab, namespace: Mapping[str, object]) -> None:
         """The answers are in `namespace`, as `globals()` returns it."""
+        self.given = lab.given_module
         self._lab, self._namespace = lab, namespace
         self._not_compiled: dict[str, str] = {}
         if (shell := _shell()) is not None:
@@ -100,11 +96,6 @@ class OpenLab:
                 error = result.error_before_exec
                 place = f"line {error.lineno}: {error.msg}" if isinstance(error, SyntaxError) else str(error or "")
                 self._not_compiled[exercise.name] = place
-
-    @property
-    def given(self) -> ModuleType | None:
-        """What the exercises work on; None in a lab that needs nothing."""
-        return self._lab.given
 
     def check(self, name: str) -> None:
         """Show the verdict, in a notebook as a card, and its picture if there is one; no traceback ever.
@@ -140,7 +131,7 @@ class OpenLab:
 
     def target(self, name: str, **options: object) -> str:
         """What the answer to an exercise has to reach, as text. Raises NoSuchExercise."""
-        return self._lab.target(name, **options)
+        return self._lab.target(self._lab[name].name, **options)
 
     def points(self, name: str) -> float:
         """The points for the exercise on inputs that the check has not used; for nbgrader's hidden tests."""
@@ -167,10 +158,8 @@ def _display(bundle: dict[str, str]) -> None:
 
 def shown(name: str, verdict: Verdict) -> str:
     """The verdict as a student reads it."""
-    sign = SIGNS[verdict.state]
-    if not verdict.text:
-        return f"{name}: {sign}"
-    return f"{name}: {sign}{':' if verdict.text[0].islower() else '.'} {verdict.text}"
+    mark = "." if not verdict.text[:1].islower() else ":"
+    return f"{name}: {SIGNS[verdict.state]}" + (f"{mark} {verdict.text}" if verdict.text else "")
 
 
 def says_right(name: str, printed: str) -> bool:
@@ -178,35 +167,19 @@ def says_right(name: str, printed: str) -> bool:
     return f"{name}: {SIGNS[RIGHT]}" in printed
 
 
-class _WithoutJudges(OpenLab):
-    """A lab in grading, as a student's process has it: only what is given, since the judges are elsewhere."""
+def open_lab(number: str) -> Any:
+    """The OpenLab of a chapter, such as "06", for the notebook that calls this. Raises NoSuchLab.
 
-    def check(self, name: str) -> None:
-        """Nothing, so that the cell runs on: the exercise is judged in its place."""
-
-    def target(self, name: str, **options: object) -> str:
-        """Nothing: what computes it is not there."""
-        return ""
-
-    def verdict(self, name: str, seed: int = 0) -> Verdict:
-        """That nothing was judged here."""
-        return Verdict(NOT_DONE)
-
-    def points(self, name: str) -> float:
-        """No points."""
-        return 0.0
-
-
-def open_lab(number: str) -> OpenLab:
-    """The lab of a chapter, such as "06", for the notebook that calls this. Raises NoSuchLab."""
-    namespace = sys._getframe(1).f_globals
+    In grading the judges are elsewhere: there a lab has only what is given, and a check lets the cell run on.
+    """
     number = str(number).zfill(2)
     module = look_up(MODULES, number, "lab", NoSuchLab)
     try:
-        return OpenLab(lab(number), namespace)
+        return OpenLab(lab(number), sys._getframe(1).f_globals)
     except ModuleNotFoundError as error:
         if error.name != module:
             raise
-    name = f"{module.rpartition('.')[0]}.given"
-    given_module = importlib.import_module(name) if name in observers(number) else None
-    return _WithoutJudges(Lab(number, (), given_module=given_module), namespace)
+    name = f"lab_{number}.given"
+    given = importlib.import_module(name) if name in observers(number) else None
+    says_nothing = {"check": lambda name: None, "target": lambda name, **options: "", "points": lambda name: 0.0}
+    return SimpleNamespace(given=given, **says_nothing)

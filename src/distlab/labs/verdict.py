@@ -1,7 +1,7 @@
 """What a judge says about an answer: a verdict, with the hint that leads the student on."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any, NamedTuple
 
@@ -44,8 +44,10 @@ def picture(draw: Callable[[], Any], description: str, wrong: tuple[float, float
 class Verdict:
     """RIGHT, WRONG or NOT_DONE; a text for the student; the share of the points, 0 to 1; how to draw what happened.
 
-    `hints` are those of the mistakes in the text, `context` the words before them that say where they hold. `fault` is
-    the error of a judge that could not cope with an answer, which is for the instructor to look at.
+    `parts` are the verdicts on the parts that are not right yet, each after the names of those of which it holds, and
+    `below` is what the text says after them. `context` begins the text, and says where the hint holds; `hints` are
+    those of the mistakes in it. `waits`: other parts must be right first. `fault` is the error of a judge that could
+    not cope with an answer, which is for the instructor to look at.
     """
 
     state: State
@@ -55,11 +57,19 @@ class Verdict:
     fault: str | None = None
     hints: tuple[Any, ...] = ()
     context: str = ""
+    parts: tuple[tuple[str, "Verdict"], ...] = ()
+    below: str = ""
+    waits: bool = False
 
     @property
     def is_right(self) -> bool:
         """Whether nothing is left to do."""
         return self.state == RIGHT
+
+    @property
+    def hint(self) -> str:
+        """The text without its context."""
+        return self.text.removeprefix(self.context)
 
     def __str__(self) -> str:
         return f"{self.state}: {self.text}" if self.text else str(self.state)
@@ -85,6 +95,11 @@ def not_done(why: str = "") -> Verdict:
     return Verdict(NOT_DONE, why)
 
 
+def waiting_for(parts: str) -> Verdict:
+    """The verdict on a part that counts only after other parts."""
+    return Verdict(NOT_DONE, f"{parts} must be right first", waits=True)
+
+
 def first(*checks: tuple[object, str]) -> str | None:
     """The text of the first condition that holds."""
     return next((text for holds, text in checks if holds), None)
@@ -108,22 +123,22 @@ def parts(verdicts: Mapping[str, Verdict], weights: Mapping[str, float] | None =
         return not_done(next(iter(verdicts.values())).text)
     share = sum(weights[name] * verdict.share for name, verdict in verdicts.items()) / sum(weights.values())
     count = sum(verdict.is_right for verdict in verdicts.values())
-    alike: dict[str, list[str]] = {}  # the same is said once
+    alike: dict[str, list[str]] = {}
     for name, verdict in verdicts.items():
         if not verdict.is_right:
             alike.setdefault(str(verdict), []).append(name)
-    lines, said = [], dict[str, str]()
+    told, names_of_hint = list[tuple[str, Verdict]](), dict[str, str]()
     for names in alike.values():
         verdict, listed = verdicts[names[0]], _listed(names)
-        hint = verdict.text.removeprefix(verdict.context)
-        before = said.setdefault(hint, listed)
+        before = names_of_hint.setdefault(verdict.hint, listed)
         reference = "the same as for {}.".format(before if before.startswith('"') else f'"{before}"')
-        is_repeated = before != listed and len(reference) < len(hint)
-        text = f"{verdict.state}: {verdict.context}{reference}" if is_repeated else str(verdict)
-        lines.append(f"{listed}: {text}")
-    hints = tuple(hint for verdict in verdicts.values() for hint in verdict.hints)
+        if before != listed and len(reference) < len(verdict.hint):
+            verdict = replace(verdict, text=verdict.context + reference)
+        told.append((listed, verdict))
+    lines = [f"{names}: {verdict}" for names, verdict in told]
     text = "\n".join([f"{count} of {len(verdicts)} parts {'is' if count == 1 else 'are'} right.", *lines])
-    return Verdict(WRONG, text, share, hints=hints)
+    hints = tuple(hint for verdict in verdicts.values() for hint in verdict.hints)
+    return Verdict(WRONG, text, share, hints=hints, parts=tuple(told))
 
 
 def _listed(names: Sequence[str]) -> str:

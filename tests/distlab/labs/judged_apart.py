@@ -18,13 +18,16 @@ START_TENSORFLOW = [
 WITH_TENSORFLOW = [("02", "mixed_batches"), ("02", "repeats"), ("02", "train"), *START_TENSORFLOW]
 
 
-def printed_apart(module: str, *arguments: str) -> Any:
-    """What `python -m MODULE ARGUMENTS` prints in its last line, as JSON."""
-    command = [sys.executable, "-m", module, *arguments]
-    folder = Path(__file__).parents[3]
-    run = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=1500, check=False)
+def printed_json(command: list[str], **options: Any) -> Any:
+    """What a program prints in its last line, as JSON."""
+    run = subprocess.run(command, capture_output=True, text=True, timeout=1500, check=False, **options)
     assert run.returncode == 0, run.stderr[-3000:]
     return json.loads(run.stdout.splitlines()[-1])
+
+
+def printed_apart(module: str, *arguments: str) -> Any:
+    """What `python -m MODULE ARGUMENTS` prints in its last line, as JSON."""
+    return printed_json([sys.executable, "-m", module, *arguments], cwd=Path(__file__).parents[3])
 
 
 def _texts(number: str) -> dict[str, dict[str, str]]:

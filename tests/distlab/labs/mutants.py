@@ -30,7 +30,6 @@ PAIRS = ["min max", "ceil floor", "minimum maximum", "mean sum", "rank local_ran
 NAMES = {"ones": "zeros", "size": "local_size"}
 NAMES |= {one: other for one, other in map(str.split, PAIRS)} | {other: one for one, other in map(str.split, PAIRS)}
 """A name or attribute that is taken for another one: the other bound, the other rounding, local for global."""
-OF_HOROVOD = ("size", "rank")  # only of `hvd`: a rank of the virtual cluster has no local size
 SYMMETRIC = re.compile(r"(min|max|isclose|allclose|maximum|minimum)$")  # the order of the arguments changes nothing
 
 
@@ -49,7 +48,8 @@ def mutants(text: str) -> list[Mutant]:
     found: dict[str, Mutant] = {}
     for function in [node for node in ast.walk(tree) if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))]:
         variables = sorted({node.arg for node in ast.walk(function.args) if isinstance(node, ast.arg)})
-        variables += sorted({node.id for node in ast.walk(function) if _is_stored(node)} - set(variables))
+        names = [node for node in ast.walk(function) if isinstance(node, ast.Name)]
+        variables += sorted({node.id for node in names if isinstance(node.ctx, ast.Store)} - set(variables))
         for statement in [node for node in ast.walk(function) if isinstance(node, ast.stmt)][1:]:
             before = _head(statement)
             for node, after in list(_changes(statement, variables)):
@@ -62,10 +62,6 @@ def mutants(text: str) -> list[Mutant]:
                     now = f"without {before}" if isinstance(after, ast.Pass) else now
                     found.setdefault(changed, Mutant(changed, before, now))
     return list(found.values())
-
-
-def _is_stored(node: ast.AST) -> bool:
-    return isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
 
 
 def _own_nodes(statement: ast.stmt) -> Iterator[ast.AST]:
@@ -124,8 +120,8 @@ def _instead_of(node: ast.AST, variables: list[str]) -> Iterator[ast.AST]:
             yield from (ast.Name(other, ast.Load()) for other in others if other != node.id)
         case ast.Name(ctx=ast.Load()) if node.id in NAMES:
             yield ast.Name(NAMES[node.id], ast.Load())
-        case ast.Attribute() if node.attr in NAMES:
-            if ast.unparse(node.value) == "hvd" or node.attr not in OF_HOROVOD:
+        case ast.Attribute() if node.attr in NAMES:  # of the virtual cluster no rank has a local size
+            if ast.unparse(node.value) == "hvd" or node.attr not in ("size", "rank"):
                 yield _with(node, attr=NAMES[node.attr])
 
 

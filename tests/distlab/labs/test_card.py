@@ -7,7 +7,7 @@ import pytest
 from nbclient import NotebookClient
 
 from distlab.labs.card import card
-from distlab.labs.verdict import Verdict, not_done, parts, right, wrong
+from distlab.labs.verdict import Verdict, not_done, parts, right, waiting_for, wrong
 
 
 @pytest.mark.parametrize(
@@ -31,8 +31,8 @@ def test_the_card_of_parts_has_each_hint_before_its_place_and_those_not_reached_
     verdict = parts(
         {
             "equal chunks": wrong("A round is missing:\n a  b", context="with 4 ranks: "),
-            "any sums": not_done("equal chunks must be right first"),
-            "steps": not_done("any sums must be right first"),
+            "any sums": waiting_for("equal chunks"),
+            "steps": waiting_for("any sums"),
             "name": not_done(),
         }
     )
