@@ -167,11 +167,12 @@ def run(
             for number, outcome, reason in outcomes:
                 row = grades[number] = outcome or replace(found[number], troubles=[reason])
                 if is_last or not row.troubles:
-                    _print(row)
+                    _conclude(row)
     return [grades[number] for number in range(len(found))]
 
 
-def _print(row: Submission) -> None:
+def _conclude(row: Submission) -> None:
+    """Print the row of a submission; without a grade it says why."""
     if row.troubles:
         row.notes.append("LOOK AT")
         row.look_at.append(
