@@ -13,7 +13,7 @@ from distlab.labs.lab import Lab
 from distlab.labs.verdict import NOT_DONE, RIGHT, WRONG, Verdict
 
 SECONDS_TO_DRAW = 20.0
-_SECONDS_TO_JUDGE = 600.0  # beside those that the answer takes
+_SECONDS_TO_JUDGE = 1800.0  # so long only a judge takes that does not end: answers have a limit of their own
 _LONGEST_TEXT = 4000  # of a verdict, which may quote an answer
 _NO_FILE = "grading has the packages of the course and the notebook, no other file of the student's"
 _LIMITS = {
