@@ -1,15 +1,14 @@
-"""Work on items, in a process each, which is killed when it takes too long: nothing that it does reaches the rest.
+"""Work on items, in a process each: nothing that one does, however it ends, reaches the rest.
 
 concurrent.futures was tried: one process that is killed breaks its pool, and with that the work on all other items.
 """
 
 import multiprocessing
 import signal
-import time
 from collections.abc import Callable, Generator, Sequence
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -17,14 +16,14 @@ _FORK = multiprocessing.get_context("fork")
 
 
 def run_apart(
-    items: Sequence[Item], work: Callable[[Item], Result], seconds: float, at_once: int
+    items: Sequence[Item], work: Callable[[Item], Result], at_once: int
 ) -> Generator[tuple[Item, Result | None, str], None, None]:
     """Each item with what `work` returns for it, or None and the reason, as they end; at most `at_once` at a time.
 
     When the iterator is closed, the processes that still run are killed.
     """
     waiting = list(items)
-    running: dict[Connection[Any, Any], tuple[Item, BaseProcess, float]] = {}
+    running: dict[Connection[Any, Any], tuple[Item, BaseProcess]] = {}
     try:
         while waiting or running:
             while waiting and len(running) < at_once:
@@ -33,25 +32,20 @@ def run_apart(
                 process: BaseProcess = _FORK.Process(target=_do, args=(item, work, writing))
                 process.start()
                 writing.close()
-                running[reading] = item, process, time.monotonic() + seconds
-            ended = wait(list(running), 1.0)
-            for reading, (item, process, until) in list(running.items()):
-                if reading not in ended and time.monotonic() < until:
-                    continue
-                del running[reading]
-                result, reason = None, f"it was not done after {seconds:g} s and was stopped"
-                if reading in ended:
-                    try:
-                        result, reason = reading.recv()
-                    except Exception:
-                        process.join(10)
-                        reason = f"the process that graded it ended with status {process.exitcode}"
-                reading.close()
+                running[reading] = item, process
+            for ended in wait(list(running)):
+                reading = cast("Connection[Any, Any]", ended)
+                item, process = running.pop(reading)
+                try:
+                    result, reason = reading.recv()
+                except Exception:  # it was killed, perhaps in the middle of its answer
+                    process.join()
+                    result, reason = None, f"the process that graded it ended with status {process.exitcode}"
                 process.kill()
                 process.join()
                 yield item, result, reason
     finally:
-        for _, process, _ in running.values():
+        for _, process in running.values():
             process.kill()
 
 

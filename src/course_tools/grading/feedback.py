@@ -11,8 +11,7 @@ from pathlib import Path
 
 from jinja2 import Environment, StrictUndefined
 
-from course_tools.grading.grade import Report
-from course_tools.grading.submissions import Submission, printable
+from course_tools.grading.submission import Submission, printable
 from distlab.labs.verdict import NOT_DONE, RIGHT
 
 COLUMNS = ("student", "lab", "score", "max_score", "note")
@@ -22,25 +21,23 @@ _ENVIRONMENT = Environment(autoescape=True, undefined=StrictUndefined, trim_bloc
 
 def write_table(grades: Sequence[Submission], file: Path) -> None:
     """Write grades.csv, with a column for each exercise; a text that a spreadsheet takes for a formula gets a '."""
-    exercises = list(dict.fromkeys((grade.lab, name) for grade in grades for name in grade.points))
     with file.open("w", newline="", encoding="utf-8") as stream:
-        writer = csv.writer(stream)
-        writer.writerow([*COLUMNS, *(f"{lab[:2]} {name}" for lab, name in exercises)])
+        exercises = dict.fromkeys(f"{grade.lab[:2]} {name}" for grade in grades for name in grade.points)
+        writer = csv.DictWriter(stream, [*COLUMNS, *exercises])
+        writer.writeheader()
         for grade in grades:
-            numbers = ("" if grade.score is None else f"{grade.score:g}", f"{grade.max_score:g}")
-            points = [
-                f"{grade.points[name]:g}" if grade.lab == lab and name in grade.points else ""
-                for lab, name in exercises
-            ]
-            writer.writerow([_cell(grade.student), _cell(grade.lab), *numbers, _cell(grade.note), *points])
+            points = {f"{grade.lab[:2]} {name}": f"{points:g}" for name, points in grade.points.items()}
+            texts = {name: _cell(getattr(grade, name)) for name in ("student", "lab", "note")}
+            score = "" if grade.score is None else f"{grade.score:g}"
+            writer.writerow({**texts, "score": score, "max_score": f"{grade.max_score:g}", **points})
 
 
-def write_page(grade: Submission, report: Report, protections: str, folder: Path) -> None:
+def write_page(grade: Submission, protections: str, folder: Path) -> None:
     """Write `folder`/STUDENT/NN_topic.html; `protections` says in a sentence what students' code cannot reach."""
     file = folder / grade.student / f"{grade.lab}.html"
     file.parent.mkdir(parents=True, exist_ok=True)
     template = _ENVIRONMENT.from_string(Path(__file__).with_name("feedback.html").read_text(encoding="utf-8"))
-    page = template.render(grade=grade, report=report, protections=protections, signs=_SIGNS, base64=_base64)
+    page = template.render(grade=grade, protections=protections, signs=_SIGNS, base64=_base64)
     file.write_text(page, encoding="utf-8", errors="backslashreplace")
 
 

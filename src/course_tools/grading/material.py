@@ -47,16 +47,18 @@ class Material:
 
         Who imports TensorFlow in a lab without it gets what those with it have.
         """
-        lab, number = self.lab, self.lab.number
+        lab, folder = self.lab, registry.JUDGES.get(self.lab.number)
         if not lab.tensorflow and any(_IMPORTS_TENSORFLOW.search(step.text) for step in steps):
             lab = lab.with_tensorflow()
         limits, modules = (TENSORFLOW, ["tensorflow"]) if lab.tensorflow else (PLAIN, [])
-        observers = registry.observers(number) if number in registry.JUDGES else []
-        seen = [registry.JUDGES[number] / f"{name.partition('.')[2]}.py" for name in observers]
-        # The registry in the jail finds the lab by its folder, which is there because of these files, empty ones.
-        judges = [file for file in registry.judges() if file.is_file() and file.parent == registry.JUDGES.get(number)]
-        solved = [Path(str(resources.files(name))) for name in lab.solved_in]
-        return lab, Setting(limits, [*modules, *observers], self.files, seen, [*judges, *solved], kind)
+        hidden = [Path(str(resources.files(name))) for name in lab.solved_in]
+        observers: list[str] = []
+        seen: list[Path] = []
+        if folder:
+            observers = registry.observers(lab.number)
+            seen = [folder / f"{name.partition('.')[2]}.py" for name in observers]
+            hidden.append(folder / "judge.py")  # the registry in the jail finds the lab by its folder: an empty file
+        return lab, Setting(limits, [*modules, *observers], self.files, seen, hidden, kind)
 
 
 def load(source: Path, lab: Lab | None = None) -> Material:
@@ -75,7 +77,7 @@ def load(source: Path, lab: Lab | None = None) -> Material:
         elif settings.get("grade"):
             steps.append(LabStep(StepKind.JUDGE, name.removeprefix(lab_sources.CHECK)))
         else:
-            steps.append(LabStep(StepKind.GIVEN, f"cell {number}", cell.source))
+            steps.append(LabStep(StepKind.GIVEN, f"given cell {number}", cell.source))
     given = "\n".join(step.text for step in steps if step.kind is StepKind.GIVEN)
     # Files that the given cells do not name may hold an answer.
     files = [file for file in source.parent.glob("*") if lab_sources.is_given(file) and file.name in given]

@@ -3,12 +3,14 @@
 import json
 import re
 import stat
+from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from course_tools.grading.material import LabStep, Material, StepKind
+from course_tools.grading.submission import Submission
 from course_tools.lab_sources import CHECK
 
 _LARGEST, _MOST_CELLS = 50 * 2**20, 500
@@ -27,19 +29,6 @@ class SubmittedCell:
     grade_id: str = ""
     is_answer: bool = False
     is_code: bool = True
-
-
-@dataclass
-class Fitted:
-    """The steps to run, and what the instructor should know about the file, or has to look at.
-
-    copied: exercises that are answered in several cells.
-    """
-
-    steps: list[LabStep]
-    notes: list[str] = field(default_factory=list)
-    look_at: list[str] = field(default_factory=list)
-    copied: list[str] = field(default_factory=list)
 
 
 def document(file: Path) -> tuple[Any, str]:
@@ -79,52 +68,57 @@ def _cell(cell: Any) -> SubmittedCell:
     return SubmittedCell("".join(cell["source"]), grade_id, is_answer, cell.get("cell_type") == "code")
 
 
-def fit(cells: Sequence[SubmittedCell], look_at: Sequence[str], material: Material) -> Fitted:
+def fit(cells: Sequence[SubmittedCell], material: Material, submission: Submission) -> list[LabStep]:
     """The lab's steps with the student's answers instead of the lab's, and the student's own cells where they are.
 
     If an exercise is answered in several cells (a copied cell), they run in order and the last one counts; untouched
     copies do not count. Where its cell is missing nothing takes its place: what other cells define is judged. Given
-    cells and checks are the lab's, whatever the student's file makes of them. `look_at` is what `read` says.
+    cells and checks are the lab's, whatever the student's file makes of them. The submission gets what is to be noted.
     """
+    answers, own = _answers_and_others(cells, material)
+    exercises = {each.name: each for each in submission.exercises}
+    steps = own[""]
+    for step in material.steps:
+        if step.kind is not StepKind.ANSWER:
+            steps.append(step)
+        elif texts := answers[step.name]:
+            stub = _squeezed(material.stubs[step.name])
+            touched = [text for text in texts if _squeezed(text) != stub]
+            steps.append(LabStep(StepKind.ANSWER, step.name, "\n\n".join(touched or texts[:1])))
+            if len(touched) > 1:
+                submission.notes.append(f"{step.name} is answered in {len(touched)} cells, the last one counts")
+                exercises[step.name].copied = True
+        else:
+            submission.notes.append(f"the cell of {step.name} is missing: what other cells define was judged")
+        steps += own[CHECK + step.name if step.kind is StepKind.JUDGE else step.name]
+    if len({cell.grade_id.removeprefix(CHECK) for cell in cells if cell.grade_id} - set(answers)) > len(answers) / 2:
+        submission.look_at.append("this is the notebook of another lab")
+    no_code = sorted({cell.grade_id for cell in cells if cell.is_answer and not cell.is_code} & set(answers))
+    submission.look_at += [f"the cell of {name} is no code cell any more" for name in no_code]
+    return steps
+
+
+def _answers_and_others(
+    cells: Sequence[SubmittedCell], material: Material
+) -> tuple[dict[str, list[str]], dict[str, list[LabStep]]]:
+    """The answers by exercise, and the cells that the student has added, by the lab's cell that comes before."""
     answers: dict[str, list[str]] = {name: [] for name in material.stubs}
+    own: dict[str, list[LabStep]] = defaultdict(list)
     given = {_squeezed(step.text): step.name for step in material.steps if step.kind is StepKind.GIVEN}
-    added: dict[str, list[LabStep]] = {}
-    place = ""  # the lab's own cell that comes before
+    place = ""
     for number, cell in enumerate((cell for cell in cells if cell.is_code), start=1):
         if cell.is_answer and cell.grade_id in answers:
-            answers[cell.grade_id].append(cell.text)
             place = cell.grade_id
-            added.setdefault(place, []).extend(added.pop(CHECK + place, []))  # a copy below the check
+            answers[place].append(cell.text)
+            own[place] += own.pop(CHECK + place, [])  # a copy below the check
         elif (checked := _checked(cell)) in answers:
             if place == checked or not answers[checked]:  # what follows it must not change the answer
                 place = CHECK + checked
         elif (known := given.get(_squeezed(cell.text))) is not None:
             place = known
         elif not cell.grade_id.startswith(CHECK):
-            added.setdefault(place, []).append(LabStep(StepKind.OWN, f"code cell {number}", cell.text))
-    fitted = Fitted(added.get("", []), look_at=list(look_at))
-    for step in material.steps:
-        if step.kind is StepKind.ANSWER:
-            fitted.steps += _answer(step.name, answers[step.name], material.stubs[step.name], fitted)
-        else:
-            fitted.steps.append(step)
-        fitted.steps += added.get(CHECK + step.name if step.kind is StepKind.JUDGE else step.name, [])
-    if len({cell.grade_id.removeprefix(CHECK) for cell in cells if cell.grade_id} - set(answers)) > len(answers) / 2:
-        fitted.look_at.append("this is the notebook of another lab")
-    no_code = sorted({cell.grade_id for cell in cells if cell.is_answer and not cell.is_code} & set(answers))
-    fitted.look_at += [f"the cell of {name} is no code cell any more" for name in no_code]
-    return fitted
-
-
-def _answer(name: str, texts: list[str], stub: str, fitted: Fitted) -> list[LabStep]:
-    """The step for an answer, none where its cell is missing."""
-    touched = [text for text in texts if _squeezed(text) != _squeezed(stub)]
-    if not texts:
-        fitted.notes.append(f"the cell of {name} is missing: what other cells define was judged")
-    if len(touched) > 1:
-        fitted.notes.append(f"{name} is answered in {len(touched)} cells, the last one counts")
-        fitted.copied.append(name)
-    return [LabStep(StepKind.ANSWER, name, "\n\n".join(touched or texts[:1]))] if texts else []
+            own[place].append(LabStep(StepKind.OWN, f"code cell {number}", cell.text))
+    return answers, own
 
 
 def _checked(cell: SubmittedCell) -> str:

@@ -69,25 +69,24 @@ class Setting:
 
 def candidates() -> list[Kind]:
     """The kinds that this machine may have, the best first; whether one works, `protections` tries."""
-    programs = {Kind.BUBBLEWRAP: "bwrap", Kind.UTIL_LINUX: "unshare"}
-    if os.getuid() == 0:  # bubblewrap has no right to end what runs as another user
-        del programs[Kind.BUBBLEWRAP]
-    found = [kind for kind, program in programs.items() if sys.platform == "linux" and shutil.which(program)]
-    return [*found, Kind.WEAK]
+    # As root not bubblewrap: it has no right to end what runs as another user.
+    programs = {Kind.BUBBLEWRAP: "bwrap"} if os.getuid() else {}
+    programs[Kind.UTIL_LINUX] = "unshare"
+    return [*(kind for kind, program in programs.items() if shutil.which(program)), Kind.WEAK]
 
 
 def command(setting: Setting, scratch: str, user: int, inner: Sequence[str]) -> list[str]:
     """What starts `inner` in the jail, as `user` where this is root; `scratch` is any empty folder."""
     if sys.platform != "linux":
         return list(inner)
-    kind, leave = setting.kind, ["setpriv", "--pdeathsig=KILL", "--no-new-privs"]
+    leave = ["setpriv", "--pdeathsig=KILL", "--no-new-privs"]
     if os.getuid() == 0:
         leave += [f"--reuid={user}", f"--regid={user}", "--clear-groups"]
-    if os.getuid() == 0 or kind is Kind.UTIL_LINUX:
+    if os.getuid() == 0 or setting.kind is Kind.UTIL_LINUX:
         leave += ["--bounding-set=-all", "--inh-caps=-all"]
-    if kind is Kind.UTIL_LINUX:
-        return _unshare(setting, scratch, [*leave, *inner])
-    return [*(_bubblewrap(setting) if kind is Kind.BUBBLEWRAP else []), *leave, *inner]
+    if setting.kind is Kind.UTIL_LINUX:
+        return [*_unshare(setting, scratch), *leave, *inner]
+    return [*(_bubblewrap(setting) if setting.kind is Kind.BUBBLEWRAP else []), *leave, *inner]
 
 
 def _bubblewrap(setting: Setting) -> list[str]:
@@ -106,14 +105,14 @@ def _bubblewrap(setting: Setting) -> list[str]:
     return [*words, "--"]
 
 
-def _unshare(setting: Setting, root: str, inner: Sequence[str]) -> list[str]:
+def _unshare(setting: Setting, root: str) -> list[str]:
     """In namespaces of its own `jail.sh` mounts what is seen below `root` and goes there for good."""
     own = ["unshare", "--mount", "--net", "--pid", "--ipc", "--uts", "--fork", "--kill-child"]
     own += ["--user", "--map-root-user"] if os.getuid() else []
     places = ["\n".join(map(str, paths)) for paths in (_visible(setting), setting.hidden)]
     script = ["sh", str(Path(__file__).with_name("jail.sh")), root, str(setting.limits.disk), *places, sys.executable]
     # With whoever asked for it ends `unshare`, and with that all inside.
-    return ["setpriv", "--pdeathsig=KILL", *own, *script, *inner]
+    return ["setpriv", "--pdeathsig=KILL", *own, *script]
 
 
 def _visible(setting: Setting) -> list[Path]:

@@ -17,14 +17,10 @@ from distlab.runtime.errors import PlainError
 _LIMITS = "Students' code has limits on time, memory, processes and files"
 
 
-class NoSandbox(PlainError):
-    """Students' code cannot be isolated here; the message says what to do."""
-
-
 def strongest(accept_weak: bool) -> tuple[Kind, str]:
     """The best jail of this machine, and a sentence on what holds in it.
 
-    Raises NoSandbox if nothing but limits holds, unless that is accepted.
+    Raises PlainError if nothing but limits holds, unless that is accepted.
     """
     problems = []
     for kind in jail.candidates():
@@ -38,7 +34,7 @@ def strongest(accept_weak: bool) -> tuple[Kind, str]:
         if accept_weak:
             return kind, f"{_LIMITS}. NOT blocked here: {', '.join(reached)} ({kind})."
         problems.append(f"{kind}: students' code reaches {', '.join(reached)}")
-    raise NoSandbox(
+    raise PlainError(
         f"Students' code cannot be isolated on this machine ({'; '.join(problems)}). On Linux install bubblewrap, or "
         "permit unprivileged user namespaces, or be root; or add --weak (with make: WEAK=1) to grade with limits only, "
         "on a machine where students' code can do no harm."

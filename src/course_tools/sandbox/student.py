@@ -7,7 +7,6 @@ functions work with beside it (`watch`), it has none.
 import importlib
 import json
 import os
-import pdb
 import resource
 import sys
 from collections.abc import Callable, Coroutine, Generator
@@ -39,16 +38,14 @@ def main(options: dict[str, Any]) -> None:
         os.dup2(nowhere, number)
     os.chdir(options["folder"])
     sys.path.insert(0, "")  # as in a notebook: modules next to it
-    pdb.set_trace = lambda *_, **__: None  # nobody can answer
     for module in options["modules"]:
         with suppress(Exception):  # code that needs it will see why it cannot be imported
             importlib.import_module(module)
     for name, most in options["limits"].items():
-        if kind := getattr(resource, f"RLIMIT_{name}", None):
-            hard = resource.getrlimit(kind)[1]
-            most = most if hard == resource.RLIM_INFINITY else min(most, hard)
-            resource.setrlimit(kind, (most, most))
-    sys.setrecursionlimit(1000)
+        kind = getattr(resource, f"RLIMIT_{name}")
+        hard = resource.getrlimit(kind)[1]
+        most = most if hard == resource.RLIM_INFINITY else min(most, hard)
+        resource.setrlimit(kind, (most, most))
     _answer(connection)
 
 

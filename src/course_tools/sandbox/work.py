@@ -6,9 +6,9 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 
 from course_tools.sandbox.jail import Setting
-from course_tools.sandbox.process import Allowance, Jail, Trouble, raised
+from course_tools.sandbox.process import Allowance, Jail, SandboxFailed, raised
 from course_tools.sandbox.student import OPERATIONS
-from distlab.labs.answer_errors import Changed, Gone, NotDone, NotPlain, Raised, TookTooLong
+from distlab.labs.answer_errors import AnswerError, Changed, NotDone, NotPlain, Raised, TookTooLong
 from distlab.labs.plain_data import MOST_BYTES, Plain, plain
 from distlab.simulate import ProgramError, Rank, RankFailedError, Run, World
 from distlab.simulate.errors import no_operation
@@ -29,15 +29,14 @@ class SandboxedWork:
     """The cells of one student, and an `Answer` (see `distlab.labs.answer`) made of them; use it in a `with` block.
 
     A cell that ended the process, or hung, or changed the checker's functions, is left out from then on: the next
-    question finds a fresh process in which all other cells have run again. `changes` are all that the checker's
-    functions have suffered, `troubles` what the machine, not the student, is to blame for.
+    question finds a fresh process in which all other cells have run again. `changed` says whether the checker's
+    functions have suffered. Everything may raise SandboxFailed.
     """
 
     def __init__(self, setting: Setting, seconds: float = float("inf")) -> None:
         """Everything together may take so many seconds."""
-        self.changes: list[Changed] = []
-        self.troubles: list[str] = []
-        self._setting, self._in_all, self._now = setting, Allowance(seconds), Allowance(0.0)
+        self.changed = False
+        self._setting, self._left, self._now = setting, seconds, Allowance(0.0)
         self._done: list[str] = []
         self._jails: dict[int, Jail] = {}
 
@@ -51,7 +50,7 @@ class SandboxedWork:
     @property
     def is_out_of_time(self) -> bool:
         """Whether the time for everything is used up."""
-        return self._in_all.used >= self._in_all.seconds
+        return self._now.used >= self._left
 
     def run_cell(self, text: str, seconds: float) -> CellRun:
         """Run a cell; an exception in it is part of the result. Raises Gone and TookTooLong."""
@@ -69,7 +68,8 @@ class SandboxedWork:
         """What a judge may question: all questions together, until this is called again, may take `seconds`."""
         if self.is_out_of_time:
             raise TookTooLong("the time for the whole lab is used up")
-        self._now = Allowance(seconds)
+        self._left -= self._now.used
+        self._now = Allowance(min(seconds, self._left))
         return self
 
     def value(self, name: str) -> Plain:
@@ -123,7 +123,7 @@ class SandboxedWork:
         try:
             run = world.run(program, None if inputs is None else cast(list[Plain], plain(list(inputs))))
         except RankFailedError as error:
-            if isinstance(error.__cause__, (NotDone, NotPlain, TookTooLong, Gone)):
+            if isinstance(error.__cause__, (AnswerError, SandboxFailed)):
                 raise error.__cause__ from None
             raise
         if all(result is None for result in run.results):
@@ -138,14 +138,13 @@ class SandboxedWork:
         jail: Jail | None = None,
         respond: Callable[[Plain], Plain] | None = None,
     ) -> Plain:
-        """Ask a jail, see `Jail.ask`, the first one if none is named; what goes wrong is kept."""
+        """Ask a jail, see `Jail.ask`, the first one if none is named."""
+        jail = jail or self._jail(0)
         try:
-            return (jail or self._jail(0)).ask(what, arguments, keywords or {}, [self._now, self._in_all], respond)
+            return jail.ask(self._now, what, arguments, keywords, respond)
         except Changed as error:
-            self.changes.append(error)
-            raise
-        except Trouble as error:
-            self.troubles.append(str(error))
+            self.changed = True
+            jail.end(str(error))
             raise
 
     def _jail(self, number: int) -> Jail:

@@ -7,18 +7,20 @@ import shutil
 import signal
 import subprocess
 import sys
+from collections.abc import Sequence
+from datetime import datetime
 from pathlib import Path
 
 import nbformat
 import psutil
 import pytest
+from cyclopts import Token
 
 from course_tools import __main__ as cli
 from course_tools import lab_cells, lab_sources
 from course_tools.grading import grade_class, submissions
-from course_tools.grading.grade import Report
-from course_tools.grading.material import Material, StepKind
-from course_tools.grading.notebook import Fitted
+from course_tools.grading.material import Material
+from course_tools.grading.notebook import SubmittedCell
 from course_tools.sandbox import Kind
 from distlab.labs import registry
 from tests.course_tools.grading.submitted import LAB, put
@@ -62,7 +64,7 @@ def test_a_folder_of_submissions_becomes_a_table_and_pages(course: Path, source:
     (course / "in" / "students.txt").write_text("ada\ngrace\n=eve\nbob\n")
     (course / "build" / "grades").mkdir(parents=True)
     lab = registry.lab(NUMBER)
-    late = ("--due", "2020-01-01", "--late-share", "0.5")
+    late = ("--due", "2020-01-01")
     done = distlab("grade", "in", "--only", NUMBER, "--seed", "7", "--weak", *late)
     assert done.returncode == 1, done.stdout + done.stderr
     assert "The grades of the run before are kept in build/grades-" in done.stdout
@@ -71,21 +73,23 @@ def test_a_folder_of_submissions_becomes_a_table_and_pages(course: Path, source:
     grades = course / "build" / "grades"
     with (grades / "grades.csv").open(newline="") as stream:
         found = {row["student"]: row for row in csv.DictReader(stream)}
-    assert [float(found[name]["score"]) for name in ("ada", "grace", "'=eve", "bob")] == [7, 5, 0, 0]
+    assert [float(found[name]["score"]) for name in ("ada", "grace", "'=eve", "bob")] == [14, 10, 0, 0]
     assert found["ada"]["note"].startswith("late by") and found["bob"]["note"] == "missing"
     assert {row["max_score"] for row in found.values()} == {f"{lab.points:g}"}
     by_exercise = [[float(found[name][f"{NUMBER} {exercise.name}"]) for exercise in lab] for name in ("ada", "grace")]
     assert [sum(points) for points in by_exercise] == [14, 10]
     page = (grades / "feedback" / "grace" / f"{lab.name}.html").read_text()
-    assert "5 of 14 points" in page and "exit status 1" in page
+    assert "10 of 14 points" in page and "exit status 1" in page
     report = json.loads((grades / "report.json").read_text())
     assert report["seed"] == 7 and "limits" in report["protections"] and len(report["look_at"]) == 1
     assert [sum(row["points"].values()) for row in report["grades"]] == [0, 14, 0, 10]
     assert len(list((course / "build").iterdir())) == 2
 
 
-def test_a_share_for_late_work_needs_a_deadline(course: Path) -> None:
-    assert cli.main(["grade", "in", "--late-share", "0.5"]) == 2
+def test_a_deadline_is_in_local_time_and_a_date_is_the_end_of_its_day(course: Path) -> None:
+    times = [grade_class._due(None, [Token(value=text)]) for text in ("2026-11-20 18:00", "2026-11-20")]
+    assert times == [datetime(2026, 11, 20, 18).astimezone(), datetime(2026, 11, 20, 23, 59, 59).astimezone()]
+    assert cli.main(["grade", "in", "--due", "tomorrow"]) == 2
 
 
 def test_grading_that_is_interrupted_leaves_no_process_and_the_grades_before(course: Path, source: Path) -> None:
@@ -138,20 +142,17 @@ def test_a_trouble_of_the_grader_is_repeated_alone_and_never_becomes_a_grade(
     tries, usual = tmp_path / "tries", grade_class.grade_notebook
     tries.mkdir()
 
-    def killed(of: Material, fitted: Fitted, kind: Kind, seed: int) -> Report:
-        if any("bob" in step.text for step in fitted.steps if step.kind is StepKind.OWN):
+    def killed(of: submissions.Submission, cells: Sequence[SubmittedCell], *others: object) -> None:
+        if of.student == "bob":
             count = len(list(tries.iterdir()))
             (tries / f"{count}").touch()
             if count < times:
                 os.kill(os.getpid(), signal.SIGKILL)
-        return usual(of, fitted, kind, seed)
+        usual(of, cells, *others)
 
-    made = handed_in()
-    made.cells.append(nbformat.v4.new_code_cell("# bob"))
-    put(tmp_path / "in", "bob", made)
     monkeypatch.setattr(grade_class, "grade_notebook", killed)
-    plan = grade_class.Plan({LAB: sample}, 1, kind, "", tmp_path / "out")
-    ada, bob, eve = grade_class.run(plan, submissions.find(tmp_path / "in", [LAB]))
+    found = submissions.find(tmp_path / "in", [LAB])
+    ada, bob, eve = grade_class.run(found, {LAB: sample}, kind, 1, tmp_path / "out")
     assert (ada.score, eve.score, len(list(tries.iterdir()))) == (6, 6, 2)
     if times == 1:
         assert (bob.score, bob.look_at) == (6, [])

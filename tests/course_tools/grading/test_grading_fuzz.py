@@ -15,8 +15,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from course_tools.grading import feedback, grade_class, notebook, submissions
+from course_tools.grading.grade import ungraded
 from course_tools.grading.material import Material, StepKind
+from course_tools.grading.submission import Submission
 from course_tools.sandbox import Kind, wire
+from distlab.runtime.errors import PlainError
 from tests.course_tools.grading import fuzzed
 from tests.course_tools.grading.submitted import LAB
 
@@ -60,15 +63,16 @@ def test_any_file_is_read_as_a_notebook_or_refused_and_the_lab_stays_the_lab(sam
     with tempfile.NamedTemporaryFile(suffix=".ipynb") as file:
         Path(file.name).write_bytes(content)
         try:
-            read = notebook.read(Path(file.name))
+            cells, _ = notebook.read(Path(file.name))
         except notebook.Unreadable:
             return
-    fitted = notebook.fit(*read, sample)
+    submission = Submission("", LAB, exercises=ungraded(sample))
+    steps = notebook.fit(cells, sample, submission)
     kinds = (StepKind.GIVEN, StepKind.JUDGE)
-    assert [step for step in fitted.steps if step.kind in kinds] == [s for s in sample.steps if s.kind in kinds]
-    assert {step.name for step in fitted.steps if step.kind is StepKind.ANSWER} <= set(sample.stubs)
-    assert all(isinstance(step.text, str) for step in fitted.steps)
-    assert all(note.isprintable() for note in fitted.notes)
+    assert [step for step in steps if step.kind in kinds] == [s for s in sample.steps if s.kind in kinds]
+    assert {step.name for step in steps if step.kind is StepKind.ANSWER} <= set(sample.stubs)
+    assert all(isinstance(step.text, str) for step in steps)
+    assert all(note.isprintable() for note in submission.notes)
 
 
 @cases(CLASSES)
@@ -83,10 +87,10 @@ def test_whatever_lies_in_the_folder_every_student_has_a_line_and_no_points(
         fuzzed.hand_in(folder, entries)
         try:
             handed_in = submissions.find(folder, [LAB], datetime(2026, 11, 20, tzinfo=UTC))
-        except submissions.NoSubmissions as problem:
+        except PlainError as problem:
             assert str(problem).isprintable()
             return
-        outcomes = grade_class.run(grade_class.Plan({LAB: sample}, 1, kind, "", out), handed_in)
+        outcomes = grade_class.run(handed_in, {LAB: sample}, kind, 1, out)
         feedback.write_table(outcomes, out / "grades.csv")
         with (out / "grades.csv").open(newline="", encoding="utf-8") as stream:
             rows = list(csv.DictReader(stream))

@@ -8,13 +8,14 @@ import pytest
 
 from course_tools import lab_cells, lab_sources
 from course_tools.grading import material, notebook
-from course_tools.grading.grade import Report, grade
+from course_tools.grading.grade import grade
 from course_tools.grading.material import Material
+from course_tools.grading.submission import Submission
 from course_tools.sandbox import Kind, protections
 from tests.distlab.labs import sample_lab
 
 Handin = Callable[..., nbformat.NotebookNode]
-Grading = Callable[..., Report]
+Grading = Callable[..., Submission]
 
 
 @pytest.fixture(scope="session")
@@ -63,9 +64,11 @@ def handed_in(sample_source: Path) -> Handin:
 def graded(sample: Material, kind: Kind, tmp_path: Path) -> Grading:
     """Grade a notebook of the sample lab."""
 
-    def grading(handed_in: nbformat.NotebookNode, of: Material = sample, seed: int = 3) -> Report:
-        file = tmp_path / "lab.ipynb"
-        nbformat.write(handed_in, file)
-        return grade(of, notebook.fit(*notebook.read(file), of), kind, seed)
+    def grading(handed_in: nbformat.NotebookNode, of: Material = sample, seed: int = 3) -> Submission:
+        submission = Submission("", of.lab.name, tmp_path / "lab.ipynb")
+        nbformat.write(handed_in, submission.file)
+        cells, _ = notebook.read(submission.file)
+        grade(submission, cells, of, kind, seed)
+        return submission
 
     return grading

@@ -4,7 +4,7 @@ import re
 
 import numpy as np
 
-from course_tools.grading.grade import Report
+from course_tools.grading.submission import Submission
 from distlab.labs import Answer, Exercise, Lab, Verdict, right, wrong
 from distlab.labs.lab import Judge
 from distlab.simulate import Network, World
@@ -92,6 +92,6 @@ def source() -> str:
     return "\n".join(parts)
 
 
-def points(report: Report) -> dict[str, float]:
+def points(submission: Submission) -> dict[str, float]:
     """The points by exercise."""
-    return {graded.exercise.name: graded.points for graded in report.exercises}
+    return {each.name: each.points for each in submission.exercises}
