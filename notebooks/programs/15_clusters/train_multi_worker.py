@@ -52,7 +52,7 @@ def train(options: argparse.Namespace, name: str) -> tuple[float, list[np.ndarra
     def by_device(array: np.ndarray) -> tf.distribute.DistributedValues:
         """Each device of this worker gets a part of the worker's batch."""
 
-        def part(context: tf.distribute.ValueContext) -> tf.Tensor:
+        def part(context: tf.distribute.experimental.ValueContext) -> tf.Tensor:
             return tf.constant(array[context.replica_id_in_sync_group % devices :: devices])
 
         return strategy.experimental_distribute_values_from_function(part)
