@@ -100,7 +100,8 @@ def trained(
 
     # Endless: else an all-reduce before each step asks whether any worker has data left.
     batches = iter(strategy.experimental_distribute_dataset(global_batches(options).repeat()))
-    return vector(model), [float(step(next(batches))) for _ in range(options.steps)]
+    losses = [float(step(next(batches))) for _ in range(options.steps)]
+    return vector(model), losses
 
 
 def serial(
