@@ -2,9 +2,10 @@
 
     python real_ranks.py train.py --ranks 1 2 4
 
-`lab.given.write(globals(), file)` writes train.py in the lab. All runs begin with one checkpoint. For each number of
-ranks a line says by how much the last weights differ at most from those of `train_serial.py`; then follow the texts and
-seconds of each step on rank 0, as `throughput` takes them. The options of the training are those of `train_serial.py`.
+`lab.given.write(globals(), file)` writes train.py in the lab. All runs begin with one
+checkpoint. For each number of ranks a line says by how much the last weights differ at most
+from those of `train_serial.py`; then follow the texts and seconds of each step on rank 0, as
+`throughput` takes them. The options of the training are those of `train_serial.py`.
 """
 
 import argparse
@@ -33,14 +34,15 @@ def rank_number() -> int:
 
 
 def train(program: Path, folder: Path, options: list[str]) -> None:
-    """What one process does: train from the first checkpoint in `folder`, and write the weights and the steps there."""
+    """What one process does: train from the checkpoint in `folder`, and write there."""
     module = programs.module(program)
     import train_serial
 
     parsed = train_serial.parse([*options, "--folder", str(folder / "saved"), "--resume"])
     state, steps = module.train(parsed)
     table = np.array([[step["texts"], step["seconds"]] for step in steps])
-    weights = {f"weights {number}": array for number, array in enumerate(state.model.get_weights())}
+    arrays = state.model.get_weights()
+    weights = {f"weights {number}": array for number, array in enumerate(arrays)}
     np.savez(folder / f"rank-{rank_number()}.npz", steps=table, **weights)
 
 
@@ -54,17 +56,18 @@ def write_first(folder: Path, options: list[str]) -> None:
 
 def uses_horovod(program: Path) -> bool:
     """Whether the program imports Horovod."""
-    return re.search(r"^\s*(import|from) horovod\b", program.read_text(), re.MULTILINE) is not None
+    return bool(re.search(r"^\s*(import|from) horovod\b", program.read_text(), re.MULTILINE))
 
 
 def largest_difference(first: Path, second: Path) -> float:
     """Between the weights in two files."""
     with np.load(first) as one, np.load(second) as other:
-        return max(float(np.abs(one[name] - other[name]).max()) for name in one.files if name != "steps")
+        names = [name for name in one.files if name != "steps"]
+        return max(float(np.abs(one[name] - other[name]).max()) for name in names)
 
 
 def report(program: Path, ranks: Sequence[int], options: Sequence[str] = ()) -> bool:
-    """Run all, and print how they compare, or one line that says why not; whether all came to their end."""
+    """Run all, and print how they compare, or why not; whether all came to their end."""
     if not program.is_file() or "def train(" not in program.read_text():
         print(f"Not done yet: there is no `train` in {program}.")
         return False
@@ -81,7 +84,7 @@ def report(program: Path, ranks: Sequence[int], options: Sequence[str] = ()) -> 
 
 
 def compare(place: Path, program: Path, ranks: Sequence[int], options: Sequence[str]) -> None:
-    """Train in folders in `place`, serially and on ranks; print the differences, then the steps."""
+    """Train in folders in `place`, serially and on ranks; print differences, then steps."""
     run = {"seconds": SECONDS, "start_seconds": SECONDS, "echo": False}
     launch.alone(__file__, SERIAL, "--first", place / "first", *options, **run)
     measured: dict[int, list[tuple[int, float]]] = {}
@@ -98,18 +101,21 @@ def compare(place: Path, program: Path, ranks: Sequence[int], options: Sequence[
             launch.tensorflow(__file__, *arguments, workers=count, **run)
         if len(files := list(folder.glob("rank-*.npz"))) < count:
             missing = count - len(files)
-            raise launch.LaunchError(f"{missing} of {count} ended before `train` returned: it must not exit itself.")
+            ended = f"{missing} of {count} ended before `train` returned"
+            raise launch.LaunchError(f"{ended}: it must not exit itself.")
         differences = [largest_difference(place / "0" / "rank-0.npz", file) for file in files]
         said = "1 rank" if count == 1 else f"{count} ranks"
-        print(f"{said}: the weights differ from the serial ones by {max(differences):.2g} at most", flush=True)
+        by = f"by {max(differences):.2g} at most"
+        print(f"{said}: the weights differ from the serial ones {by}", flush=True)
         with np.load(folder / "rank-0.npz") as result:
-            measured[count] = [(int(texts), float(f"{took:.3g}")) for texts, took in result["steps"]]
+            steps = result["steps"]
+        measured[count] = [(int(texts), float(f"{took:.3g}")) for texts, took in steps]
     print(f"measured = {measured}")
 
 
 def main() -> None:
-    """With --first or --folder as a process that trains, else as the one that starts the others."""
-    parser = argparse.ArgumentParser(description="Run the capstone's program on real ranks.", allow_abbrev=False)
+    """With --first or --folder as a process that trains, else as the one that starts them."""
+    parser = argparse.ArgumentParser(description="Run on real ranks.", allow_abbrev=False)
     parser.add_argument("program", type=Path)
     parser.add_argument("--ranks", type=int, nargs="+", default=[1, 2, 4])
     parser.add_argument("--first", type=Path, help="write the first checkpoint to this folder")

@@ -2,8 +2,8 @@
 
     python train_serial.py --texts 4000 --batch 256 --epochs 3 --folder saved
 
-Each epoch has every text once, in another order; its last batch may be smaller than the others. A checkpoint is
-written after each epoch, and `--resume` goes on from the newest one.
+Each epoch has every text once, in another order; its last batch may be smaller than the
+others. A checkpoint is written after each epoch, and `--resume` goes on from the newest one.
 """
 
 import argparse
@@ -12,25 +12,26 @@ from pathlib import Path
 
 import numpy as np
 
-from distlab import checks, data, models, saved_states  # before TensorFlow: it selects tf-keras
+from distlab import checks, data, models, saved_states  # first: it selects tf-keras
 
 # isort: split
 import tensorflow as tf
 
-loss_of_each = tf.keras.losses.SparseCategoricalCrossentropy(from_logits=True, reduction="none")
+losses = tf.keras.losses
+loss_of_each = losses.SparseCategoricalCrossentropy(from_logits=True, reduction="none")
 
 
 def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     """The command line."""
-    parser = argparse.ArgumentParser(description="Classify short texts by topic, on one device.")
+    parser = argparse.ArgumentParser(description="Classify texts on one device.")
     parser.add_argument("--texts", type=int, default=4000, help="how many texts to train on")
     parser.add_argument("--batch", type=int, default=256, help="texts in a step")
     parser.add_argument("--epochs", type=int, default=3)
-    parser.add_argument("--rate", type=float, default=0.5, help="the learning rate for this batch")
+    parser.add_argument("--rate", type=float, default=0.5, help="for this batch")
     parser.add_argument("--units", type=int, default=64, help="numbers in a word's vector")
     parser.add_argument("--seed", type=int, default=16)
-    parser.add_argument("--folder", type=Path, help="for checkpoints; without it nothing is saved")
-    parser.add_argument("--resume", action="store_true", help="go on from the newest checkpoint in --folder")
+    parser.add_argument("--folder", type=Path, help="for checkpoints; else none is saved")
+    parser.add_argument("--resume", action="store_true", help="go on from the newest one")
     options = parser.parse_args(arguments)
     if options.resume and not options.folder:
         parser.error("--resume needs --folder")

@@ -1,15 +1,10 @@
 """Measure an all-reduce by message size, over real processes, and check every sum.
 
-On a laptop, two processes over MPI, both ways one after the other:
+On a laptop, two processes over MPI, both ways one after the other; on two hosts; under Slurm
+in a batch script or after `salloc --nodes=2 --ntasks-per-node=4`:
 
     mpirun -np 2 python measure_all_reduce.py --modes mpi ring --result mpi.json
-
-On two hosts:
-
     mpirun -np 8 -H host0:4,host1:4 python measure_all_reduce.py --result mpi.json
-
-Under Slurm, in a batch script or after `salloc --nodes=2 --ntasks-per-node=4`:
-
     srun --mpi=pmix python measure_all_reduce.py --modes mpi ring --result mpi.json
 
 | mode | what is measured |
@@ -26,7 +21,6 @@ import argparse
 import json
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -34,9 +28,8 @@ from mpi4py import MPI
 
 SIZES = [4**power for power in range(2, 12)]
 """16 bytes to 4 MiB."""
+REPEATS, WARM_UP = 15, 3
 WORLD = MPI.COMM_WORLD
-AllReduce = Callable[[np.ndarray], tuple[np.ndarray, float]]
-"""From this rank's array to the sum, and the seconds that it took after a barrier."""
 
 
 def mpi(array: np.ndarray) -> tuple[np.ndarray, float]:
@@ -57,52 +50,40 @@ def ring(array: np.ndarray) -> tuple[np.ndarray, float]:
     return run.result, run.elapsed
 
 
-MODES: dict[str, AllReduce] = {"mpi": mpi, "ring": ring}
+MODES = {"mpi": mpi, "ring": ring}
 
 
-def measure(reduce: AllReduce, size: int, repeats: int, warm_up: int) -> tuple[float, bool]:
-    """The median of `repeats` all-reduces of `size` bytes, and whether every sum was right."""
+def measure(mode: str, size: int) -> tuple[float, bool]:
+    """The median seconds of all-reduces of `size` bytes, and whether every sum was right."""
     position = np.arange(size // 4, dtype=np.float32) % 100
     expected = position * WORLD.size + sum(range(WORLD.size))
     seconds, is_right = [], True
-    for _ in range(warm_up + repeats):
-        total, elapsed = reduce(position + np.float32(WORLD.rank))
+    for _ in range(WARM_UP + REPEATS):
+        total, elapsed = MODES[mode](position + np.float32(WORLD.rank))
         is_right = is_right and np.array_equal(total, expected)
         seconds.append(elapsed)
-    return float(np.median(seconds[warm_up:])), is_right
+    return float(np.median(seconds[WARM_UP:])), is_right
 
 
-def parse() -> argparse.Namespace:
-    """The command line."""
+def main() -> None:
+    """Measure every mode; rank 0 writes the result."""
     parser = argparse.ArgumentParser(description="Measure an all-reduce by message size.")
     parser.add_argument("--modes", nargs="+", choices=MODES, default=["mpi"])
-    parser.add_argument("--sizes", nargs="+", type=int, default=SIZES, help="in bytes")
-    parser.add_argument("--repeats", type=int, default=15, help="of each size (default: 15)")
-    parser.add_argument("--warm-up", type=int, default=3, help="before those (default: 3)")
     parser.add_argument("--result", type=Path, help="JSON file that rank 0 writes")
-    return parser.parse_args()
-
-
-def main() -> int:
-    """Measure every mode; the exit status."""
-    options = parse()
-    modes, is_right = {}, True
-    for name in options.modes:
-        repeats, warm_up = options.repeats, options.warm_up
-        measured = [measure(MODES[name], size, repeats, warm_up) for size in options.sizes]
-        sums_are_right = all(right for _, right in measured)
-        if not sums_are_right:
-            print(f"rank {WORLD.rank}: mode {name} gave a wrong sum", file=sys.stderr)
-        is_right = is_right and sums_are_right
-        seconds = [median for median, _ in measured]
-        modes[name] = {"sums_are_right": sums_are_right, "seconds": seconds}
+    options = parser.parse_args()
+    modes = {}
+    for mode in options.modes:
+        seconds, are_right = zip(*(measure(mode, size) for size in SIZES), strict=True)
+        modes[mode] = {"sums_are_right": all(are_right), "seconds": seconds}
+    is_right = all(measured["sums_are_right"] for measured in modes.values())
     if WORLD.rank == 0:
-        result = {"ranks": WORLD.size, "array_bytes": options.sizes, "modes": modes}
         print(f"{WORLD.size} ranks, sums right: {is_right}", flush=True)
         if options.result:
+            result = {"ranks": WORLD.size, "array_bytes": SIZES, "modes": modes}
             options.result.write_text(json.dumps(result, indent=1) + "\n")
-    return 0 if is_right else 1
+    if not is_right:
+        sys.exit(f"rank {WORLD.rank}: a sum was wrong")
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

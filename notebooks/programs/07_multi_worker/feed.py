@@ -15,13 +15,12 @@ The last line that each worker prints is JSON: for each way to feed, the numbers
 
 import argparse
 import json
-from pathlib import Path
 
 import tensorflow as tf
 
 parser = argparse.ArgumentParser(description="Show which samples each worker gets.")
-parser.add_argument("--files", nargs="+", type=Path, required=True, help="TFRecord files of numbers")
-files = [str(file) for file in parser.parse_args().files]
+parser.add_argument("--files", nargs="+", required=True, help="TFRecord files of numbers")
+files = parser.parse_args().files
 
 strategy = tf.distribute.MultiWorkerMirroredStrategy()
 tf.get_logger().setLevel("ERROR")  # AUTO explains its choice at length

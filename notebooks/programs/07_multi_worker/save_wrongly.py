@@ -1,4 +1,4 @@
-"""Four tries to save or to read in a simpler way, of which one works. `loop.py` has the right way.
+"""Four tries to save or to read in a simpler way, of which one works; `loop.py` is right.
 
 On a laptop; any number of workers from 2 on:
 
@@ -26,25 +26,21 @@ import os
 import threading
 import time
 from pathlib import Path
-from typing import Any
 
 from distlab import cluster_spec, models  # before TensorFlow: it selects tf-keras
 
 import tensorflow as tf
 
 TRIES = 200
+Strategy = tf.distribute.Strategy
 
 
-def all_write(
-    strategy: tf.distribute.Strategy,
-    checkpoint: tf.train.Checkpoint,
-    path: Path,
-) -> dict:
+def all_write(strategy: Strategy, checkpoint: tf.train.Checkpoint, path: str) -> dict:
     """All workers write to one path at the same time: how many fail, and at which try."""
     for number in range(1, TRIES + 1):
         failed = 0.0
         try:
-            checkpoint.write(str(path))
+            checkpoint.write(path)
         except tf.errors.OpError as error:
             failed = 1.0
             reason = error.message.split("}} ")[-1]
@@ -57,11 +53,7 @@ def all_write(
     return {"tries": TRIES, "failures": 0}
 
 
-def mixed(
-    strategy: tf.distribute.Strategy,
-    mean: tf.keras.metrics.Mean,
-    is_chief: bool,
-) -> dict[str, Any]:
+def mixed(strategy: Strategy, mean: tf.keras.metrics.Mean, is_chief: bool) -> dict:
     """The chief alone reads a metric: the true mean, and what the chief gets."""
     strategy.run(lambda: mean.update_state(2.0))  # 2 on every worker, so the mean is 2
     true = float(mean.result())  # every worker calls
@@ -86,19 +78,14 @@ def save_alone(model: tf.keras.Model, path: Path, patience: float) -> None:
     os._exit(0)
 
 
-def parse() -> argparse.Namespace:
-    """The command line."""
+def main() -> None:
+    """Run the stages."""
     parser = argparse.ArgumentParser(description="Save wrongly, and fail safely.")
     add = parser.add_argument
     add("--folder", type=Path, required=True, help="a folder that all workers see")
     add("--patience", type=float, default=5, help="seconds that the chief waits for a save")
     add("--result", type=Path, help="JSON file that the chief writes")
-    return parser.parse_args()
-
-
-def main() -> None:
-    """Run the stages."""
-    options = parse()
+    options = parser.parse_args()
     tf.get_logger().setLevel("ERROR")  # no advice about collectives outside of a tf.function
     with cluster_spec.interruptible():
         strategy = tf.distribute.MultiWorkerMirroredStrategy()
@@ -116,14 +103,15 @@ def main() -> None:
     options.folder.mkdir(parents=True, exist_ok=True)
     checkpoint = tf.train.Checkpoint(model=model, optimizer=model.optimizer)
 
-    path = options.folder / "everybody"
-    result = {"everybody": all_write(strategy, checkpoint, path)}
+    result = {"everybody": all_write(strategy, checkpoint, str(options.folder / "everybody"))}
     result["mixed"] = mixed(strategy, mean, is_chief)
     of_metrics = [variable for metric in model.metrics for variable in metric.variables]
-    variables = [*model.variables, *of_metrics]
     on_read = tf.VariableSynchronization.ON_READ
-    combined = [variable for variable in variables if variable.synchronization == on_read]
-    result["combined on read"] = [variable.name for variable in combined]
+    result["combined on read"] = [
+        variable.name
+        for variable in [*model.variables, *of_metrics]
+        if variable.synchronization == on_read
+    ]
     if not is_chief:
         time.sleep(options.patience + 600)  # it takes no part any more
         return

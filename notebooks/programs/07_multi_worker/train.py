@@ -1,4 +1,4 @@
-"""Train the course's CNN on several workers: with `fit`, then with a custom loop that is measured.
+"""Train the course's CNN on several workers: with `fit`, then with a measured custom loop.
 
 By hand, in one terminal per worker, each with its own index:
 
@@ -108,8 +108,7 @@ def loop() -> dict:
 
     def step(images: tf.Tensor, labels: tf.Tensor) -> tf.Tensor:
         loss, own = gradients(images, labels)
-        # It sums over all workers.
-        optimizer.apply_gradients(zip(own, model.trainable_variables, strict=True))
+        optimizer.apply_gradients(zip(own, model.trainable_variables, strict=True))  # sums
         return loss
 
     gradients_alone = tf.function(lambda *batch: strategy.run(gradients, args=batch))
@@ -122,7 +121,7 @@ def loop() -> dict:
         clocks = [(time.perf_counter(), time.process_time())]
         gradients_alone(*batch)[1][-1].numpy()  # how long without the exchange?
         clocks.append((time.perf_counter(), time.process_time()))
-        strategy.reduce("SUM", strategy.run(lambda: tf.constant(0.0)), axis=None)  # all begin the step together
+        strategy.reduce("SUM", strategy.run(lambda: tf.constant(0.0)), axis=None)  # all wait
         clocks.append((time.perf_counter(), time.process_time()))
         losses.append(whole_step(*batch))
         model.trainable_variables[-1].numpy()  # waits for the update

@@ -70,18 +70,13 @@ def compare(file: Path) -> None:
         print(f"largest difference of their weights: {difference}")
 
 
-def main() -> None:
-    """One worker, or both."""
+if __name__ == "__main__":
     parser = argparse.ArgumentParser(description="Start two workers with a function.")
     either = parser.add_mutually_exclusive_group(required=True)
     either.add_argument("file", nargs="?", type=Path, help="with `start(command, cluster)`")
-    either.add_argument("--worker", type=Path, metavar="FOLDER", help="be a worker, write there")
+    either.add_argument("--worker", type=Path, help="be a worker, and write to this folder")
     options = parser.parse_args()
     if options.worker:
         work(options.worker)
     else:
         compare(options.file)
-
-
-if __name__ == "__main__":
-    main()

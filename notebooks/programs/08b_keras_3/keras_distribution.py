@@ -1,16 +1,11 @@
-"""Does `keras.distribution` distribute? Which devices hold a kernel and which compute, measured.
+"""Does `keras.distribution` distribute? Which devices hold a kernel, and which compute?
 
-On a laptop, on the backend that the course has, TensorFlow:
+One process drives several devices. On TensorFlow, under Slurm, and on JAX, which needs `pip
+install jax`:
 
     python keras_distribution.py --result tensorflow.json
-
-On JAX, which the course does not install, in an environment with `pip install jax` too; this wrote the file next to it:
-
-    KERAS_BACKEND=jax JAX_NUM_CPU_DEVICES=4 python keras_distribution.py --result keras_distribution_jax.json
-
-One process drives several devices, so mpirun has no part in it. Under Slurm, on a machine with four GPUs:
-
     srun --ntasks=1 --gpus=4 python keras_distribution.py --result result.json
+    KERAS_BACKEND=jax JAX_NUM_CPU_DEVICES=4 python keras_distribution.py --result jax.json
 
 Each run trains the same network from the same first weights, by `Model.fit`:
 
@@ -19,14 +14,13 @@ Each run trains the same network from the same first weights, by `Model.fit`:
 | no distribution | nothing: what the others are compared with |
 | DataParallel | `keras.distribution`: each device a part of the batch |
 | ModelParallel | `keras.distribution`: each device a part of the first kernel's columns |
-| ModelParallel, part of the path | the same, by a LayoutMap key that is a part of the kernel's path only |
+| ModelParallel, part of the path | the same, by a key that is a part of the kernel's path |
 | MirroredStrategy | `tf.distribute`, on TensorFlow: it shows that the probe works |
-
-`import keras` is Keras 3, whatever TF_USE_LEGACY_KERAS says about `tf.keras`.
 """
 
 import argparse
 import contextlib
+import functools
 import json
 from datetime import UTC, datetime
 from importlib.metadata import version
@@ -43,19 +37,12 @@ if BACKEND == "jax":
 else:
     import tensorflow as tf
 
-BATCH, STEPS, UNITS, SEED = 64, 5, 16, 8
+BATCH, STEPS, UNITS, SEED, DEVICES = 64, 5, 16, 8, 4
 Parts = list[tuple[str, tuple[int, ...]]]  # devices, and the shape of what each has
 
 
-def find_devices(count: int) -> list[str]:
-    """`count` devices, as `keras.distribution` calls them."""
-    if BACKEND == "tensorflow":
-        return [name.lower() for name in devices.at_least(count)]
-    return list_devices()[:count]
-
-
 class Probe(keras.layers.Layer):
-    """Passes its inputs on, and notes which device does so, and the shape of that device's part."""
+    """Passes its inputs on, and notes which devices do so, and the shapes of their parts."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -64,14 +51,16 @@ class Probe(keras.layers.Layer):
     def call(self, inputs: keras.KerasTensor) -> keras.KerasTensor:
         """The inputs; not noted while Keras builds the network."""
         if BACKEND == "jax":
-            jax.debug.inspect_array_sharding(inputs, callback=lambda sharding: self.note(sharding, inputs.shape))
+            note = functools.partial(self.note, inputs.shape)
+            jax.debug.inspect_array_sharding(inputs, callback=note)
         elif tf.executing_eagerly():
             self.parts.add((short((inputs + 0.0).device), tuple(inputs.shape)))
         return inputs
 
-    def note(self, sharding: object, shape: tuple[int, ...]) -> None:
+    def note(self, shape: tuple[int, ...], sharding: object) -> None:
         """What JAX's compiler says of a tensor of this shape."""
-        self.parts |= {(short(device), sharding.shard_shape(shape)) for device in sharding.device_set}
+        part = sharding.shard_shape(shape)
+        self.parts |= {(short(device), part) for device in sharding.device_set}
 
 
 def short(device: object) -> str:
@@ -82,8 +71,9 @@ def short(device: object) -> str:
 def parts_of(variable: keras.Variable) -> Parts:
     """The devices that hold the variable, and the shape of what each holds."""
     if BACKEND == "jax":
-        return sorted((short(shard.device), shard.data.shape) for shard in variable.value.addressable_shards)
-    copies = getattr(variable.value, "values", [variable.value])  # a mirrored variable has several
+        shards = variable.value.addressable_shards
+        return sorted((short(shard.device), shard.data.shape) for shard in shards)
+    copies = getattr(variable.value, "values", [variable.value])  # several if mirrored
     return sorted((short(copy.device), tuple(copy.shape)) for copy in copies)
 
 
@@ -94,9 +84,10 @@ def train(scope: contextlib.AbstractContextManager) -> dict:
     with scope:
         probe, layers = Probe(), keras.layers
         hidden = layers.Dense(UNITS, activation="relu", name="hidden")
-        model = keras.Sequential([layers.Input((28, 28)), layers.Flatten(), probe, hidden, layers.Dense(10)])
+        image = [layers.Input((28, 28)), layers.Flatten()]
+        model = keras.Sequential([*image, probe, hidden, layers.Dense(10)])
         loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
-        # TensorFlow's tensors know their device where each operation runs by itself; JAX's compiler can be asked.
+        # Only eagerly do TensorFlow's tensors know their device; JAX's compiler can be asked.
         model.compile(keras.optimizers.SGD(0.1), loss, run_eagerly=BACKEND == "tensorflow")
         model.fit(images, labels, batch_size=BATCH, shuffle=False, verbose=0)
     parts = {"kernel": parts_of(hidden.kernel), "batch": sorted(probe.parts)}
@@ -111,7 +102,7 @@ def split(names: list[str], key: str) -> ModelParallel:
 
 
 def runs(names: list[str]) -> dict[str, dict]:
-    """All runs; of the weights only the largest difference from those without a distribution."""
+    """All runs; of the weights the largest difference from those without a distribution."""
     scopes = {
         "no distribution": contextlib.nullcontext(),
         "DataParallel": DataParallel(devices=names).scope(),
@@ -119,7 +110,7 @@ def runs(names: list[str]) -> dict[str, dict]:
         "ModelParallel, part of the path": split(names, "hidden/kernel").scope(),
     }
     if BACKEND == "tensorflow":
-        tf.get_logger().setLevel("ERROR")  # else it says that a strategy is slow where operations run one by one
+        tf.get_logger().setLevel("ERROR")  # no advice about eager strategies
         scopes["MirroredStrategy"] = tf.distribute.MirroredStrategy(names).scope()
     runs = {name: train(scope) for name, scope in scopes.items()}
     serial = runs["no distribution"]["weights"]
@@ -128,20 +119,18 @@ def runs(names: list[str]) -> dict[str, dict]:
     return runs
 
 
-def main() -> None:
-    """Measure, print and write."""
-    parser = argparse.ArgumentParser(description="Measure which devices a distribution of Keras uses.")
-    parser.add_argument("--devices", type=int, default=4, help="how many (default: 4)")
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description="Measure which devices Keras uses.")
     parser.add_argument("--result", type=Path, help="JSON file for the measurements")
     options = parser.parse_args()
-    names = find_devices(options.devices)
+    if BACKEND == "tensorflow":
+        names = [name.lower() for name in devices.at_least(DEVICES)]
+    else:
+        names = list_devices()[:DEVICES]
     versions = {name: version(name) for name in ("keras", BACKEND)}
-    result = {"measured": datetime.now(UTC).date().isoformat(), "versions": versions, "runs": runs(names)}
+    result = {"measured": str(datetime.now(UTC).date()), "versions": versions}
+    result["runs"] = runs(names)
     for name, run in result["runs"].items():
         print(f"{BACKEND}, {name}: kernel {run['kernel']}, batch {run['batch']}")
     if options.result:
         options.result.write_text(json.dumps(result, indent=1) + "\n")
-
-
-if __name__ == "__main__":
-    main()

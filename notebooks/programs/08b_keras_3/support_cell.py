@@ -1,16 +1,11 @@
-"""One cell of the table "strategy × training API": train some steps of SGD and write what came out.
+"""One cell of the table "strategy × training API": train by SGD and write what came out.
 
-On a laptop, a strategy of one process, here with Keras 3 (1: with tf-keras), and one of several:
+    TF_USE_LEGACY_KERAS=0 python support_cell.py --strategy mirrored --api fit
+    distlab launch --workers 2 support_cell.py -- --strategy multi-worker --api custom
+    srun --nodes=2 python support_cell.py --strategy multi-worker --api custom
 
-    TF_USE_LEGACY_KERAS=0 python support_cell.py --strategy mirrored --api fit --result keras_3.json
-    distlab launch --workers 2 --parameter-servers 1 support_cell.py -- --strategy parameter-server --api custom
-
-Under Slurm, in a batch script that sets TF_CONFIG for each task, as in notebook 15 (mpirun has no part in it):
-
-    srun --nodes=2 --ntasks-per-node=1 python support_cell.py --strategy multi-worker --api custom
-
-A strategy that fails ends the program with its own error. The chief alone writes the result. `measure_support.py` runs
-every cell and compares its weights with those of the default strategy. Horovod's cells: `horovod_cell.py`.
+The first line is with Keras 3 (1: with tf-keras); under Slurm each task sets its TF_CONFIG, as
+in notebook 15. `measure_support.py` runs every cell; Horovod's are in `horovod_cell.py`.
 """
 
 import argparse
@@ -18,13 +13,12 @@ import json
 import os
 from pathlib import Path
 
-from distlab import data, devices  # before TensorFlow: selects tf-keras unless TF_USE_LEGACY_KERAS is 0
+from distlab import data, devices  # before TensorFlow: selects tf-keras, or by that variable
 
 import numpy as np
 import tensorflow as tf
 
 GLOBAL_BATCH_SIZE, SAMPLES, LEARNING_RATE = 64, 1280, 0.1
-STRATEGIES = ["default", "one-device", "mirrored", "central-storage", "multi-worker", "parameter-server", "tpu"]
 Trained = tuple[tf.keras.Model, tf.keras.optimizers.Optimizer]
 
 
@@ -51,39 +45,47 @@ def make_loss(**options: str) -> tf.keras.losses.Loss:
     return tf.keras.losses.SparseCategoricalCrossentropy(from_logits=True, **options)
 
 
-def make_strategy(name: str) -> tf.distribute.Strategy:
-    """The strategy. A worker or parameter server of ParameterServerStrategy stays here and serves until it is ended."""
-    if name == "parameter-server":
-        resolver = tf.distribute.cluster_resolver.TFConfigClusterResolver()
-        if resolver.task_type in ("worker", "ps"):
-            tf.distribute.Server(resolver.cluster_spec(), resolver.task_type, resolver.task_id).join()
-        return tf.distribute.ParameterServerStrategy(resolver)
-    if name == "tpu":
-        resolver = tf.distribute.cluster_resolver.TPUClusterResolver()
-        tf.config.experimental_connect_to_cluster(resolver)
-        tf.tpu.experimental.initialize_tpu_system(resolver)
-        return tf.distribute.TPUStrategy(resolver)
-    return {
-        "default": tf.distribute.get_strategy,
-        "one-device": lambda: tf.distribute.OneDeviceStrategy("CPU:0"),
-        "mirrored": lambda: tf.distribute.MirroredStrategy(devices.at_least(2)),
-        "central-storage": lambda: tf.distribute.experimental.CentralStorageStrategy(devices.at_least(2), "CPU:0"),
-        "multi-worker": tf.distribute.MultiWorkerMirroredStrategy,
-    }[name]()
+def parameter_servers() -> tf.distribute.Strategy:
+    """The chief's strategy; workers and parameter servers serve here until they are ended."""
+    resolver = tf.distribute.cluster_resolver.TFConfigClusterResolver()
+    job, index = resolver.task_type, resolver.task_id
+    if job in ("worker", "ps"):
+        tf.distribute.Server(resolver.cluster_spec(), job, index).join()
+    return tf.distribute.ParameterServerStrategy(resolver)
+
+
+def tpu() -> tf.distribute.Strategy:
+    """On the TPU that the environment names."""
+    resolver = tf.distribute.cluster_resolver.TPUClusterResolver()
+    tf.config.experimental_connect_to_cluster(resolver)
+    tf.tpu.experimental.initialize_tpu_system(resolver)
+    return tf.distribute.TPUStrategy(resolver)
+
+
+STRATEGIES = {
+    "default": tf.distribute.get_strategy,
+    "one-device": lambda: tf.distribute.OneDeviceStrategy("CPU:0"),
+    "mirrored": lambda: tf.distribute.MirroredStrategy(devices.at_least(2)),
+    "central-storage": lambda: tf.distribute.experimental.CentralStorageStrategy(
+        devices.at_least(2), "CPU:0"
+    ),
+    "multi-worker": tf.distribute.MultiWorkerMirroredStrategy,
+    "parameter-server": parameter_servers,
+    "tpu": tpu,
+}
 
 
 def fit(strategy: tf.distribute.Strategy, steps: int) -> Trained:
     """Train by `Model.fit`."""
     with strategy.scope():
         model = make_model()
-        optimizer = tf.keras.optimizers.SGD(LEARNING_RATE)
-        model.compile(optimizer, make_loss())
+        model.compile(tf.keras.optimizers.SGD(LEARNING_RATE), make_loss())
     model.fit(global_batches(), steps_per_epoch=steps, verbose=0)
-    return model, optimizer
+    return model, model.optimizer
 
 
 def custom(strategy: tf.distribute.Strategy, steps: int) -> Trained:
-    """Train by a custom loop; `strategy.run` calls `train_on_replica` on every replica."""
+    """Train by a custom loop."""
     with strategy.scope():
         model = make_model()
         optimizer = tf.keras.optimizers.SGD(LEARNING_RATE)
@@ -94,7 +96,7 @@ def custom(strategy: tf.distribute.Strategy, steps: int) -> Trained:
             losses = loss_of_each(labels, model(images, training=True))
             loss = tf.nn.compute_average_loss(losses, global_batch_size=GLOBAL_BATCH_SIZE)
         gradients = tape.gradient(loss, model.trainable_variables)
-        # This sums the gradients over the replicas; another sum before it would count them twice.
+        # This sums the gradients over the replicas.
         optimizer.apply_gradients(zip(gradients, model.trainable_variables, strict=True))
 
     @tf.function
@@ -114,36 +116,31 @@ def custom(strategy: tf.distribute.Strategy, steps: int) -> Trained:
     return model, optimizer
 
 
-def write_result(
-    model: tf.keras.Model, optimizer: tf.keras.optimizers.Optimizer, replicas: int, file: Path | None
-) -> None:
-    """Print what there is to know of the trained model, and write it with the weights as JSON."""
+def write_result(trained: Trained, replicas: int, file: Path | None) -> None:
+    """Print what there is to know of the trained model, and write it, with the weights."""
+    model, optimizer = trained
     images, labels = samples()
-    before, after = (float(make_loss()(labels, network(images))) for network in (make_model(), model))
     result = {"replicas": replicas, "updates": int(optimizer.iterations.numpy())}
-    result |= {"loss_before": before, "loss_after": after}
+    for name, network in {"loss_before": make_model(), "loss_after": model}.items():
+        result[name] = float(make_loss()(labels, network(images)))
     print(result)
     if file:
         weights = [weight.tolist() for weight in model.get_weights()]
         file.write_text(json.dumps({**result, "weights": weights}) + "\n")
 
 
-def main() -> None:
-    """Train as asked; the chief writes the result."""
+if __name__ == "__main__":
     parser = argparse.ArgumentParser(description="Train with one strategy, by one API.")
     parser.add_argument("--strategy", choices=STRATEGIES, required=True)
     parser.add_argument("--api", choices=["fit", "custom"], required=True)
-    parser.add_argument("--steps", type=int, default=20, help="updates of the weights (default: 20)")
+    parser.add_argument("--steps", type=int, default=20, help="updates of the weights")
     parser.add_argument("--result", type=Path, help="JSON file that the chief writes")
     options = parser.parse_args()
-    strategy = make_strategy(options.strategy)
-    model, optimizer = {"fit": fit, "custom": custom}[options.api](strategy, options.steps)
+    strategy = STRATEGIES[options.strategy]()
+    trained = {"fit": fit, "custom": custom}[options.api](strategy, options.steps)
     config = json.loads(os.environ.get("TF_CONFIG", "{}"))
-    if config.get("task", {}).get("index", 0) == 0:  # workers of parameter servers never come here
-        is_synchronous = options.strategy != "parameter-server"
-        replicas = strategy.num_replicas_in_sync if is_synchronous else len(config["cluster"]["worker"])
-        write_result(model, optimizer, replicas, options.result)
-
-
-if __name__ == "__main__":
-    main()
+    if config.get("task", {}).get("index", 0) == 0:
+        replicas = strategy.num_replicas_in_sync
+        if options.strategy == "parameter-server":
+            replicas = len(config["cluster"]["worker"])
+        write_result(trained, replicas, options.result)

@@ -1,16 +1,14 @@
-"""What happens to the training when one step of the way to Horovod is forgotten, and how to notice it.
+"""What happens to the training when a step of the way to Horovod is forgotten?
 
-On a laptop, two ranks, over Gloo or over MPI:
+On a laptop, two ranks over Gloo or over MPI; under Slurm in a batch script or after `salloc
+--nodes=1 --ntasks=2`, on one host since the ranks share a folder:
 
     horovodrun -np 2 --gloo python forgotten_steps.py --result result.json
     mpirun -np 2 -bind-to none python forgotten_steps.py --result result.json
-
-Under Slurm, in a batch script or after `salloc --nodes=1 --ntasks=2`, on one host since the ranks share a folder:
-
     srun --mpi=pmix python forgotten_steps.py --result result.json
 
-To forget a step, a function of `train_serial.py` replaces that of `train_tape.py`. `answers` asks each run the same
-questions, and `forgotten` says from the answers which steps are missing.
+To forget a step, a function of `train_serial.py` replaces that of `train_tape.py`. `answers`
+asks each run the same questions; `forgotten` says from the answers which steps are missing.
 """
 
 import argparse
@@ -20,7 +18,8 @@ from contextlib import suppress
 from pathlib import Path
 from unittest import mock
 
-from distlab import checks, cluster_spec, saved_states
+from distlab import checks, cluster_spec
+from distlab.saved_states import NOTE
 
 import horovod.tensorflow as hvd
 import numpy as np
@@ -40,7 +39,7 @@ NOTHING, TOLERANCE = "nothing", 1e-5
 
 
 def between_ranks(of_ranks: list[list[np.ndarray]]) -> float:
-    """The largest difference of any weight, or of any change of a weight, between rank 0 and another rank."""
+    """The largest difference of any array between rank 0 and another rank."""
     return max(checks.largest_difference(of_ranks[0], other) for other in of_ranks)
 
 
@@ -59,29 +58,31 @@ def forgotten(answers: dict) -> list[str]:
 
 
 def answers(step: str, options: argparse.Namespace, shared: Path) -> dict:
-    """Train an epoch without that step; what all ranks know afterwards. Folders of the ranks are made in `shared`."""
+    """Train an epoch without that step, with folders in `shared`; what all ranks know then."""
     folders = [shared / step / f"rank-{rank}" for rank in range(hvd.size())]
     folders[hvd.rank()].mkdir(parents=True)
     own = argparse.Namespace(**vars(options) | {"folder": folders[hvd.rank()]})
-    replaced = {} if step == NOTHING else {FUNCTIONS[step]: getattr(train_serial, FUNCTIONS[step])}
-    rates, last_layer, weights = [], [], []
+    names = [] if step == NOTHING else [FUNCTIONS[step]]
+    replaced = {name: getattr(train_serial, name) for name in names}
     taken = replaced.get("step", train_tape.step)
+    rates, last_layer, weights = [], [], []
 
-    def observed(state: tf.train.Checkpoint, images: tf.Tensor, labels: tf.Tensor) -> tf.Tensor:
+    def observed(state: tf.train.Checkpoint, *batch: tf.Tensor) -> tf.Tensor:
         rates.append(float(state.optimizer.learning_rate))
         last_layer.append(state.model.trainable_variables[-2].numpy())
         if len(weights) < 2:
             weights.append(state.model.get_weights())
-        return taken(state, images, labels)
+        return taken(state, *batch)
 
     with mock.patch.multiple(train_tape, **replaced | {"step": observed}):
         trained = train_tape.train(own)
     change = [new - old for old, new in zip(*weights, strict=True)]
-    of_ranks = hvd.allgather_object({"first": weights[0], "change": change, "last layer": last_layer, **trained})
+    observations = {"first": weights[0], "change": change, "last layer": last_layer}
+    of_ranks = hvd.allgather_object(observations | trained)
     seen = [rank["seen"] for rank in of_ranks]  # [rank][step][sample]
     steps = list(zip(*seen, strict=True))
     layers = zip(*(rank["last layer"] for rank in of_ranks), strict=True)
-    saved = [{file.name for file in folder.iterdir()} - {saved_states.NOTE} for folder in folders]
+    saved = [{file.name for file in folder.iterdir()} - {NOTE} for folder in folders]
     return {
         "ranks": hvd.size(),
         "rate for one rank": options.learning_rate,
@@ -92,8 +93,10 @@ def answers(step: str, options: argparse.Namespace, shared: Path) -> dict:
         "last weights differ by": between_ranks([rank["weights"] for rank in of_ranks]),
         "seen": seen,
         "steps": len(steps),
-        "samples of a step on several ranks": max(sum(map(len, step)) - len(set().union(*step)) for step in steps),
-        "rounds per epoch": sum(len(batch) for rank in seen for batch in rank) / options.images,
+        "samples of a step on several ranks": max(
+            sum(map(len, step)) - len(set().union(*step)) for step in steps
+        ),
+        "rounds per epoch": np.size(seen) / options.images,
         "writers": [rank for rank, files in enumerate(saved) if files],
         "last loss": float(np.mean([rank["losses"][-1] for rank in of_ranks])),
     }
@@ -105,26 +108,26 @@ def wait_for_all() -> None:
 
 
 def race(folder: Path, times: int = 20) -> dict:
-    """Let all ranks write a checkpoint with their number to one path, again and again: what fails, whose stays."""
-    failures, kept = 0, []
+    """Let all ranks write their number to one path, several times: what fails, whose stays?"""
+    failures, kept, path = 0, [], str(folder / "one-for-all")
     number = tf.Variable(np.full(50_000, hvd.rank(), np.float32))
+    found = tf.Variable(np.zeros(50_000, np.float32))
     for _ in range(times):
         wait_for_all()
         try:
-            tf.train.Checkpoint(number=number).write(str(folder / "one-for-all"))
+            tf.train.Checkpoint(number=number).write(path)
         except tf.errors.OpError:
             failures += 1
         wait_for_all()
         if hvd.rank() == 0:
-            found = tf.Variable(np.zeros(50_000, np.float32))
             with suppress(tf.errors.OpError):
-                tf.train.Checkpoint(number=found).read(str(folder / "one-for-all")).assert_consumed()
-                kept.append(int(found.numpy().max()) if np.ptp(found.numpy()) == 0 else "mixed")
+                tf.train.Checkpoint(number=found).read(path).assert_consumed()
+                values = found.numpy()
+                kept.append(int(values.max()) if np.ptp(values) == 0 else "mixed")
     return {"times": times, "failures": int(sum(hvd.allgather_object(failures))), "kept": kept}
 
 
-def main() -> None:
-    """Forget each step in turn; rank 0 writes the result."""
+if __name__ == "__main__":
     parser = argparse.ArgumentParser(description="Forget each step in turn.")
     parser.add_argument("--dataset", default="digits")
     parser.add_argument("--result", type=Path, help="JSON file that rank 0 writes")
@@ -140,10 +143,7 @@ def main() -> None:
         wait_for_all()
     if hvd.rank() == 0:
         for step in (NOTHING, *FUNCTIONS):
-            print(f"{step} forgotten; noticed: {', '.join(forgotten(result[step])) or NOTHING}", flush=True)
+            noticed = ", ".join(forgotten(result[step])) or NOTHING
+            print(f"{step} forgotten; noticed: {noticed}", flush=True)
         if options.result:
             options.result.write_text(json.dumps(result) + "\n")
-
-
-if __name__ == "__main__":
-    main()

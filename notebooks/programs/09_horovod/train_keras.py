@@ -1,17 +1,15 @@
-"""Train the lecture's network with Horovod and `Model.fit` of tf-keras: one process per device.
+"""Train the lecture's network with Horovod and `fit` of tf-keras: one process per device.
 
-On a laptop, two ranks, over Gloo or over MPI:
+On a laptop, two ranks over Gloo or over MPI; on two hosts with four slots each; under Slurm in
+a batch script or after `salloc --nodes=2 --ntasks-per-node=4`:
 
-    horovodrun -np 2 --gloo python train_keras.py --folder saved --result result.json
-    mpirun -np 2 -bind-to none python train_keras.py --folder saved --result result.json
+    horovodrun -np 2 --gloo python train_keras.py --folder saved
+    mpirun -np 2 -bind-to none python train_keras.py --folder saved
+    horovodrun -np 8 -H host0:4,host1:4 python train_keras.py --folder saved
+    srun --mpi=pmix python train_keras.py --folder saved
 
-On two hosts with four slots each, and under Slurm in a batch script or after `salloc --nodes=2 --ntasks-per-node=4`:
-
-    horovodrun -np 8 -H host0:4,host1:4 python train_keras.py --folder saved --result result.json
-    srun --mpi=pmix python train_keras.py --folder saved --result result.json
-
-Started plainly it is one rank. Rank 0 alone saves, after each epoch; `--resume` goes on from there.
-`train_serial_keras.py` is the same program without Horovod, `train_keras3.py` the one for Keras 3.
+Rank 0 alone saves, after each epoch; `--resume` goes on from there. `train_serial_keras.py` is
+the same program without Horovod, `train_keras3.py` that for Keras 3.
 """
 
 import argparse
@@ -19,7 +17,7 @@ import functools
 import json
 from pathlib import Path
 
-from distlab import cluster_spec, data, models, saved_states  # before TensorFlow: it selects tf-keras
+from distlab import cluster_spec, data, models, saved_states  # first: selects tf-keras
 
 import horovod.tensorflow.keras as hvd
 import numpy as np
@@ -30,15 +28,15 @@ from tensorflow import keras
 
 def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     """The command line."""
-    parser = argparse.ArgumentParser(description="Train the lecture's network with Horovod and fit.")
+    parser = argparse.ArgumentParser(description="Train with Horovod and Keras's fit.")
     parser.add_argument("--dataset", choices=data.NAMES, default="digits")
     parser.add_argument("--images", type=int, default=1280, help="how many images to train on")
     parser.add_argument("--batch", type=int, default=32, help="images of one rank in a step")
     parser.add_argument("--epochs", type=int, default=1)
-    parser.add_argument("--learning-rate", type=float, default=0.02, help="for one rank; it is scaled")
+    parser.add_argument("--learning-rate", type=float, default=0.02, help="for one rank")
     parser.add_argument("--seed", type=int, default=9)
-    parser.add_argument("--folder", type=Path, help="for saved epochs; without it nothing is saved")
-    parser.add_argument("--resume", action="store_true", help="go on from the newest epoch in --folder")
+    parser.add_argument("--folder", type=Path, help="for epochs; else none is saved")
+    parser.add_argument("--resume", action="store_true", help="go on from the newest one")
     parser.add_argument("--result", type=Path, help="JSON file that rank 0 writes")
     cluster_spec.check_mpi_of_srun()
     return parser.parse_args(arguments)
@@ -56,8 +54,9 @@ def batches(options: argparse.Namespace, epoch: int) -> tf.data.Dataset:
     """The batches of an epoch; their order is a function of seed and epoch."""
     images, labels = data.load(options.dataset).train
     order = np.random.default_rng([options.seed, epoch]).permutation(options.images)
-    samples = tf.data.Dataset.from_tensor_slices((images[order], labels[order])).shard(hvd.size(), hvd.rank())
-    return samples.batch(options.batch, drop_remainder=True).repeat().take(steps_per_epoch(options))
+    samples = tf.data.Dataset.from_tensor_slices((images[order], labels[order]))
+    samples = samples.shard(hvd.size(), hvd.rank()).batch(options.batch, drop_remainder=True)
+    return samples.repeat().take(steps_per_epoch(options))
 
 
 def steps_per_epoch(options: argparse.Namespace) -> int:
@@ -76,7 +75,7 @@ def begin(options: argparse.Namespace, model: keras.Model) -> int:
     epochs_done = 0
     if options.resume and hvd.rank() == 0:
         newest = max(options.folder.glob("*.weights.h5"), default=None)
-        newest = saved_states.weights(newest, options.folder, model)  # loads them, or older ones if they are damaged
+        newest = saved_states.weights(newest, options.folder, model)  # older, if damaged
         epochs_done = int(newest.name.split(".")[0])
     # Now, not by BroadcastGlobalVariablesCallback, which comes after the first step.
     broadcast_variables([*model.variables, *model.optimizer.variables], root_rank=0)
@@ -113,9 +112,10 @@ def train(options: argparse.Namespace) -> dict:
     first_weights = model.get_weights()
     of_epochs = [batches(options, epoch) for epoch in range(first, options.epochs)]
     samples = functools.reduce(tf.data.Dataset.concatenate, of_epochs)
-    how = {"steps_per_epoch": steps_per_epoch(options), "callbacks": callbacks(options), "verbose": 0}
-    run = model.fit(samples, initial_epoch=first, epochs=options.epochs, **how)
-    return {"history": run.history, "first_weights": first_weights, "weights": model.get_weights()}
+    how = {"initial_epoch": first, "epochs": options.epochs, "callbacks": callbacks(options)}
+    run = model.fit(samples, steps_per_epoch=steps_per_epoch(options), verbose=0, **how)
+    weights = {"first_weights": first_weights, "weights": model.get_weights()}
+    return {"history": run.history, **weights}
 
 
 def main() -> None:
@@ -125,7 +125,7 @@ def main() -> None:
     pin_device()
     history = train(options)["history"]
     if hvd.rank() == 0:
-        print(f"{hvd.size()} ranks, loss of the last epoch {history['loss'][-1]:.4f}", flush=True)
+        print(f"{hvd.size()} ranks, loss of the last epoch {history['loss'][-1]:.4f}")
         if options.result:
             options.result.write_text(json.dumps(history) + "\n")
 

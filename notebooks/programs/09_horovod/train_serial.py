@@ -1,12 +1,12 @@
-"""Train the lecture's network on one device in a custom loop: where the Horovod program starts from.
+"""Train the lecture's network on one device, in a loop: where Horovod's program starts from.
 
 On a laptop, or as a job of one task under Slurm:
 
     python train_serial.py --folder saved --result result.json
     srun --ntasks=1 python train_serial.py --folder saved --result result.json
 
-A checkpoint is written after each epoch; `--resume` goes on from the newest one. `train_tape.py` is the same program
-with Horovod: each function that differs is one step of the way.
+A checkpoint is written after each epoch; `--resume` goes on from the newest one.
+`train_tape.py` is the same program with Horovod: each function that differs is one step.
 """
 
 import argparse
@@ -30,8 +30,8 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--epochs", type=int, default=1)
     parser.add_argument("--learning-rate", type=float, default=0.02)
     parser.add_argument("--seed", type=int, default=9)
-    parser.add_argument("--folder", type=Path, help="for checkpoints; without it nothing is saved")
-    parser.add_argument("--resume", action="store_true", help="go on from the newest checkpoint in --folder")
+    parser.add_argument("--folder", type=Path, help="for checkpoints; else none is saved")
+    parser.add_argument("--resume", action="store_true", help="go on from the newest one")
     parser.add_argument("--result", type=Path, help="JSON file to write")
     options = parser.parse_args(arguments)
     if options.folder:
@@ -40,7 +40,7 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
 
 
 def batches(options: argparse.Namespace, epoch: int) -> tf.data.Dataset:
-    """(Numbers, images, labels) of an epoch in batches; the order depends on seed and epoch."""
+    """(Numbers, images, labels) of an epoch in batches, in an order by seed and epoch."""
     images, labels = data.load(options.dataset).train
     order = np.random.default_rng([options.seed, epoch]).permutation(options.images)
     samples = tf.data.Dataset.from_tensor_slices((order, images[order], labels[order]))
@@ -89,7 +89,8 @@ def train(options: argparse.Namespace, first_weights: list[np.ndarray] | None = 
     optimizer.build(model.trainable_variables)
     if first_weights:
         model.set_weights(first_weights)
-    state = tf.train.Checkpoint(model=model, optimizer=optimizer, epochs_done=tf.Variable(0, dtype=tf.int64))
+    epochs_done = tf.Variable(0, dtype=tf.int64)
+    state = tf.train.Checkpoint(model=model, optimizer=optimizer, epochs_done=epochs_done)
     begin(options, state)
     losses, seen = [], []
     for epoch in range(int(state.epochs_done), options.epochs):
@@ -101,19 +102,16 @@ def train(options: argparse.Namespace, first_weights: list[np.ndarray] | None = 
     return {"losses": losses, "seen": seen, "weights": model.get_weights()}
 
 
-def report(options: argparse.Namespace, result: dict) -> None:
-    """Say how it went, and write the losses and the samples of each step."""
+def main() -> None:
+    """Train, say how it went, and write the losses and the samples of each step."""
+    options = parse()
+    result = train(options)
     if not result["losses"]:
         raise SystemExit("All epochs are done; --epochs can ask for more.")
     print(f"{len(result['losses'])} steps, last loss {result['losses'][-1]:.4f}")
     if options.result:
-        options.result.write_text(json.dumps({name: result[name] for name in ("losses", "seen")}) + "\n")
-
-
-def main() -> None:
-    """Train and report."""
-    options = parse()
-    report(options, train(options))
+        result.pop("weights")
+        options.result.write_text(json.dumps(result) + "\n")
 
 
 if __name__ == "__main__":

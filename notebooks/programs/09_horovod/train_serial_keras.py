@@ -1,12 +1,12 @@
-"""Train the lecture's network on one device with `Model.fit`: where the Horovod programs for Keras start from.
+"""Train the lecture's network on one device with `fit`: where Horovod's programs start from.
 
 On a laptop, or as a job of one task under Slurm:
 
     python train_serial_keras.py --folder saved --result result.json
     srun --ntasks=1 python train_serial_keras.py --folder saved --result result.json
 
-Weights and optimizer are saved after each epoch; `--resume` goes on from there. `train_keras.py` is the same program
-with Horovod: each function that differs is one step of the way, or several.
+Weights and optimizer are saved after each epoch; `--resume` goes on from there.
+`train_keras.py` is the same program with Horovod.
 """
 
 import argparse
@@ -23,15 +23,15 @@ from tensorflow import keras
 
 def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     """The command line."""
-    parser = argparse.ArgumentParser(description="Train the lecture's network on one device with fit.")
+    parser = argparse.ArgumentParser(description="Train on one device with fit.")
     parser.add_argument("--dataset", choices=data.NAMES, default="digits")
     parser.add_argument("--images", type=int, default=1280, help="how many images to train on")
     parser.add_argument("--batch", type=int, default=32, help="images in a step")
     parser.add_argument("--epochs", type=int, default=1)
     parser.add_argument("--learning-rate", type=float, default=0.02)
     parser.add_argument("--seed", type=int, default=9)
-    parser.add_argument("--folder", type=Path, help="for saved epochs; without it nothing is saved")
-    parser.add_argument("--resume", action="store_true", help="go on from the newest epoch in --folder")
+    parser.add_argument("--folder", type=Path, help="for epochs; else none is saved")
+    parser.add_argument("--resume", action="store_true", help="go on from the newest one")
     parser.add_argument("--result", type=Path, help="JSON file to write")
     options = parser.parse_args(arguments)
     if options.folder:
@@ -44,7 +44,8 @@ def batches(options: argparse.Namespace, epoch: int) -> tf.data.Dataset:
     images, labels = data.load(options.dataset).train
     order = np.random.default_rng([options.seed, epoch]).permutation(options.images)
     samples = tf.data.Dataset.from_tensor_slices((images[order], labels[order]))
-    return samples.batch(options.batch, drop_remainder=True).repeat().take(steps_per_epoch(options))
+    samples = samples.batch(options.batch, drop_remainder=True)
+    return samples.repeat().take(steps_per_epoch(options))
 
 
 def steps_per_epoch(options: argparse.Namespace) -> int:
@@ -62,7 +63,7 @@ def begin(options: argparse.Namespace, model: keras.Model) -> int:
     epochs_done = 0
     if options.resume:
         newest = max(options.folder.glob("*.weights.h5"), default=None)
-        newest = saved_states.weights(newest, options.folder, model)  # loads them, or older ones if they are damaged
+        newest = saved_states.weights(newest, options.folder, model)  # older, if damaged
         epochs_done = int(newest.name.split(".")[0])
     return epochs_done
 
@@ -93,8 +94,8 @@ def train(options: argparse.Namespace) -> dict:
         raise SystemExit("All epochs are done; --epochs can ask for more.")
     of_epochs = [batches(options, epoch) for epoch in range(first, options.epochs)]
     samples = functools.reduce(tf.data.Dataset.concatenate, of_epochs)
-    how = {"steps_per_epoch": steps_per_epoch(options), "callbacks": callbacks(options), "verbose": 0}
-    run = model.fit(samples, initial_epoch=first, epochs=options.epochs, **how)
+    how = {"initial_epoch": first, "epochs": options.epochs, "callbacks": callbacks(options)}
+    run = model.fit(samples, steps_per_epoch=steps_per_epoch(options), verbose=0, **how)
     return {"history": run.history, "weights": model.get_weights()}
 
 

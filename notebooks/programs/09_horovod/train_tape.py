@@ -1,25 +1,22 @@
 """Train the lecture's network with Horovod in a custom loop: one process per device.
 
-On a laptop, two ranks, over Gloo or over MPI:
+On a laptop, two ranks over Gloo or over MPI; on two hosts with four slots each; under Slurm in
+a batch script or after `salloc --nodes=2 --ntasks-per-node=4`:
 
-    horovodrun -np 2 --gloo python train_tape.py --folder saved --result result.json
-    mpirun -np 2 -bind-to none python train_tape.py --folder saved --result result.json
+    horovodrun -np 2 --gloo python train_tape.py --folder saved
+    mpirun -np 2 -bind-to none python train_tape.py --folder saved
+    horovodrun -np 8 -H host0:4,host1:4 python train_tape.py --folder saved
+    srun --mpi=pmix python train_tape.py --folder saved
 
-On two hosts with four slots each, and under Slurm in a batch script or after `salloc --nodes=2 --ntasks-per-node=4`:
-
-    horovodrun -np 8 -H host0:4,host1:4 python train_tape.py --folder saved --result result.json
-    srun --mpi=pmix python train_tape.py --folder saved --result result.json
-
-Started plainly it is one rank. Rank 0 alone writes a checkpoint after each epoch; `--resume` goes on from the newest
-one, which only rank 0 must be able to read, on as many ranks as you like. `train_serial.py` is the same program without
-Horovod: each function that differs is one step of the way.
+Rank 0 alone writes a checkpoint after each epoch; `--resume` goes on from the newest one, on
+as many ranks as you like. `train_serial.py` is the same program without Horovod.
 """
 
 import argparse
 import json
 from pathlib import Path
 
-from distlab import cluster_spec, data, models, saved_states  # before TensorFlow: it selects tf-keras
+from distlab import cluster_spec, data, models, saved_states  # first: selects tf-keras
 
 import horovod.tensorflow as hvd
 import numpy as np
@@ -30,15 +27,15 @@ mean_loss = tf.keras.losses.SparseCategoricalCrossentropy(from_logits=True)
 
 def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     """The command line."""
-    parser = argparse.ArgumentParser(description="Train the lecture's network with Horovod and a gradient tape.")
+    parser = argparse.ArgumentParser(description="Train with Horovod and a gradient tape.")
     parser.add_argument("--dataset", choices=data.NAMES, default="digits")
     parser.add_argument("--images", type=int, default=1280, help="how many images to train on")
     parser.add_argument("--batch", type=int, default=32, help="images of one rank in a step")
     parser.add_argument("--epochs", type=int, default=1)
-    parser.add_argument("--learning-rate", type=float, default=0.02, help="for one rank; it is scaled")
+    parser.add_argument("--learning-rate", type=float, default=0.02, help="for one rank")
     parser.add_argument("--seed", type=int, default=9)
-    parser.add_argument("--folder", type=Path, help="for checkpoints; without it nothing is saved")
-    parser.add_argument("--resume", action="store_true", help="go on from the newest checkpoint in --folder")
+    parser.add_argument("--folder", type=Path, help="for checkpoints; else none is saved")
+    parser.add_argument("--resume", action="store_true", help="go on from the newest one")
     parser.add_argument("--result", type=Path, help="JSON file that rank 0 writes")
     cluster_spec.check_mpi_of_srun()
     return parser.parse_args(arguments)
@@ -53,7 +50,7 @@ def pin_device() -> None:
 
 
 def batches(options: argparse.Namespace, epoch: int) -> tf.data.Dataset:
-    """(Numbers, images, labels) of an epoch in batches; the order depends on seed and epoch."""
+    """(Numbers, images, labels) of an epoch in batches, in an order by seed and epoch."""
     images, labels = data.load(options.dataset).train
     order = np.random.default_rng([options.seed, epoch]).permutation(options.images)
     samples = tf.data.Dataset.from_tensor_slices((order, images[order], labels[order]))
@@ -107,7 +104,8 @@ def train(options: argparse.Namespace) -> dict:
     tf.keras.utils.set_random_seed(options.seed + hvd.rank())
     model, optimizer = models.mlp(dropout=0.0), make_optimizer(options)
     optimizer.build(model.trainable_variables)
-    state = tf.train.Checkpoint(model=model, optimizer=optimizer, epochs_done=tf.Variable(0, dtype=tf.int64))
+    epochs_done = tf.Variable(0, dtype=tf.int64)
+    state = tf.train.Checkpoint(model=model, optimizer=optimizer, epochs_done=epochs_done)
     begin(options, state)
     if int(state.epochs_done) >= options.epochs:
         raise SystemExit("All epochs are done; --epochs can ask for more.")
@@ -119,25 +117,22 @@ def train(options: argparse.Namespace) -> dict:
             seen.append(numbers.numpy().tolist())
         state.epochs_done.assign(epoch + 1)
         save(options, state)
-    return {"losses": losses, "seen": seen, "first_weights": first_weights, "weights": model.get_weights()}
-
-
-def report(options: argparse.Namespace, result: dict) -> None:
-    """Say how it went, and write the mean losses and the samples of each rank and step; rank 0 does."""
-    of_ranks = hvd.allgather_object({name: result[name] for name in ("losses", "seen")})
-    if hvd.rank() == 0:
-        losses = np.mean([rank["losses"] for rank in of_ranks], axis=0).tolist()
-        print(f"{hvd.size()} ranks, {len(losses)} steps, last loss {losses[-1]:.4f}", flush=True)
-        if options.result:
-            options.result.write_text(json.dumps({"losses": losses, "seen": [rank["seen"] for rank in of_ranks]}))
+    weights = {"first_weights": first_weights, "weights": model.get_weights()}
+    return {"losses": losses, "seen": seen, **weights}
 
 
 def main() -> None:
-    """Train and report."""
+    """Train; rank 0 writes the mean losses, and the samples of each rank and step."""
     options = parse()
     hvd.init()
     pin_device()
-    report(options, train(options))
+    result = train(options)
+    of_ranks, seen = map(hvd.allgather_object, (result["losses"], result["seen"]))
+    if hvd.rank() == 0:
+        losses = np.mean(of_ranks, axis=0).tolist()
+        print(f"{hvd.size()} ranks, {len(losses)} steps, last loss {losses[-1]:.4f}")
+        if options.result:
+            options.result.write_text(json.dumps({"losses": losses, "seen": seen}) + "\n")
 
 
 if __name__ == "__main__":

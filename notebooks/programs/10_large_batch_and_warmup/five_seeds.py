@@ -1,9 +1,10 @@
-"""Train five seeds without and with warm-up on MNIST, and record their test accuracies for machines without MNIST.
+"""Train five seeds without and with warm-up on MNIST, for machines without MNIST.
 
     python five_seeds.py --record
 
-writes recorded/mnist.json in a minute or two. Batch and images give 14 steps per epoch, as in the tutorial. The data
-set of the record was a file with 10,000 of MNIST's images, 8,000 for training and 2,000 for the test.
+writes recorded/mnist.json in a minute or two. Batch and images give 14 steps per epoch, as in
+the tutorial. The data set of the record was a file with 10,000 of MNIST's images, 8,000 for
+training and 2,000 for the test.
 """
 
 import argparse
@@ -23,8 +24,10 @@ Accuracies = dict[str, list[list[float]]]
 def train() -> dict[str, int | Accuracies]:
     """For each schedule the test accuracy after each epoch, one row per seed."""
     training = one_process.OneProcess("mnist", lambda: models.cnn(8), images=IMAGES)
-    names = ("none", "gradual")
-    accuracies = {name: training.accuracies(name, GLOBAL_BATCH, EPOCHS).round(4).tolist() for name in names}
+    accuracies = {}
+    for name in ("none", "gradual"):
+        of_seeds = training.accuracies(name, GLOBAL_BATCH, EPOCHS)
+        accuracies[name] = of_seeds.round(4).tolist()
     sizes = {"training_images": len(training.images), "test_images": len(training.test_labels)}
     return {**sizes, "accuracies": accuracies}
 
@@ -37,20 +40,13 @@ def measured_or_recorded() -> tuple[Accuracies, str]:
     return record.result["accuracies"], record.source()
 
 
-def main() -> None:
-    """Train, print, and record if asked to."""
-    parser = argparse.ArgumentParser(description="Train five seeds on MNIST, without and with warm-up.")
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description="Train five seeds on MNIST, twice.")
     parser.add_argument("--record", action="store_true", help="write recorded/mnist.json")
-    is_record = parser.parse_args().record
-    result = train()
+    is_record, result = parser.parse_args().record, train()
     print(result)
     if is_record:
         versions = {"tensorflow": tf.__version__, "numpy": np.__version__}
+        what = "five_seeds.py", ["--record"], result
         command = "python five_seeds.py --record"
-        recorded_results.write(
-            "mnist", "TensorFlow", versions, command, "five_seeds.py", ["--record"], result, folder=FOLDER
-        )
-
-
-if __name__ == "__main__":
-    main()
+        recorded_results.write("mnist", "TensorFlow", versions, command, *what, folder=FOLDER)

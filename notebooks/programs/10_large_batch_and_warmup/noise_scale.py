@@ -1,4 +1,4 @@
-"""Train with Horovod and plain SGD, and record the squared norms that the gradient noise scale is estimated from.
+"""Train with Horovod and plain SGD, and record what the noise scale is estimated from.
 
 On a laptop, with mpirun where there is a core or a GPU for each rank, and under Slurm:
 
@@ -6,32 +6,21 @@ On a laptop, with mpirun where there is a core or a GPU for each rank, and under
     mpirun -np 8 --oversubscribe -bind-to none python noise_scale.py --result result.json
     srun --ntasks=8 --mpi=pmix python noise_scale.py --result result.json
 
-Data-parallel training has gradients of two batch sizes in every step, for nothing: each rank's own, of a small batch,
-before the all-reduce, and their mean, of the global batch, after it. The only addition is one number to average: |g|².
-A measurement of seconds; it writes no checkpoints. The network is the lecture's.
+Data-parallel training has gradients of two batch sizes in every step, for nothing: each rank's
+own before the all-reduce, and their mean after it. The only addition is one number to average:
+the squared norm |g|². The network is the lecture's.
 """
 
 import argparse
 import json
 from pathlib import Path
 
-from distlab import cluster_spec, data, large_batch, models  # before TensorFlow: it selects tf-keras
+from distlab import cluster_spec, data, large_batch, models  # first: selects tf-keras
 
 import horovod.tensorflow as hvd
 import tensorflow as tf
 
-
-def parse(arguments: list[str] | None = None) -> argparse.Namespace:
-    """The command line."""
-    parser = argparse.ArgumentParser(description="Record what the gradient noise scale is estimated from.")
-    parser.add_argument("--dataset", choices=data.NAMES, default="digits")
-    parser.add_argument("--per-replica-batch", type=int, default=8, help="images a rank takes in a step (default: 8)")
-    parser.add_argument("--learning-rate", type=float, default=0.08, help="of SGD (default: 0.08)")
-    parser.add_argument("--steps", type=int, default=120)
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--result", type=Path, help="JSON file that rank 0 writes")
-    cluster_spec.check_mpi_of_srun()
-    return parser.parse_args(arguments)
+PER_REPLICA_BATCH, RATE, SEED = 8, 0.08, 0
 
 
 def squared_norm(gradients: list[tf.Tensor]) -> tf.Tensor:
@@ -52,32 +41,36 @@ def step(model: tf.Module, images: tf.Tensor, labels: tf.Tensor, rate: float) ->
     return tf.stack([mean_loss, small_square, squared_norm(mean)])
 
 
-def record(options: argparse.Namespace) -> dict[str, list[float]]:
-    """Train; the loss and both squared norms of every step, the same on every rank."""
-    images, labels = data.load(options.dataset).train
-    global_batch = options.per_replica_batch * hvd.size()
-    tf.keras.utils.set_random_seed(options.seed)
-    model = models.mlp(dropout=0.0)
+def record(dataset: str, steps: int) -> list[list[float]]:
+    """Train; losses, small and big squared norms of the steps, the same on every rank."""
+    images, labels = data.load(dataset).train
+    tf.keras.utils.set_random_seed(SEED)
+    model, batches = models.mlp(dropout=0.0), large_batch.global_batches
     hvd.broadcast_variables(model.variables, root_rank=0)
-
-    steps = []
-    for number in range(options.steps):
-        batch = large_batch.global_batches.numbers(number, len(images), global_batch, options.seed)
-        own = large_batch.global_batches.share(batch, hvd.rank(), hvd.size())
-        tensors = tf.constant(images[own]), tf.constant(labels[own])
-        steps.append(step(model, *tensors, options.learning_rate).numpy().tolist())
-    names = ("losses", "small_squares", "big_squares")
-    return {name: [values[place] for values in steps] for place, name in enumerate(names)}
+    rows = []
+    for number in range(steps):
+        batch = batches.numbers(number, len(images), PER_REPLICA_BATCH * hvd.size(), SEED)
+        own = batches.share(batch, hvd.rank(), hvd.size())
+        rows.append(step(model, tf.constant(images[own]), tf.constant(labels[own]), RATE))
+    return tf.transpose(rows).numpy().tolist()
 
 
 def main(arguments: list[str] | None = None) -> dict:
     """Record, and give the result; rank 0 writes it."""
-    options = parse(arguments)
+    parser = argparse.ArgumentParser(description="Record squared norms of gradients.")
+    parser.add_argument("--dataset", choices=data.NAMES, default="digits")
+    parser.add_argument("--steps", type=int, default=120)
+    parser.add_argument("--result", type=Path, help="JSON file that rank 0 writes")
+    options = parser.parse_args(arguments)
+    cluster_spec.check_mpi_of_srun()
     hvd.init()
-    batches = {"small_batch": options.per_replica_batch, "big_batch": options.per_replica_batch * hvd.size()}
-    result = {"ranks": hvd.size(), **batches, **record(options)}
+    losses, small, big = record(options.dataset, options.steps)
+    sizes = {"small_batch": PER_REPLICA_BATCH, "big_batch": PER_REPLICA_BATCH * hvd.size()}
+    result = {**sizes, "losses": losses, "small_squares": small, "big_squares": big}
     if hvd.rank() == 0:
-        print(f"noise scale: {options.steps} steps recorded, loss {result['losses'][-1]:.2f}", flush=True)
+        print(
+            f"noise scale: {options.steps} steps recorded, loss {losses[-1]:.2f}", flush=True
+        )
         if options.result:
             options.result.write_text(json.dumps(result) + "\n")
     return result

@@ -1,16 +1,17 @@
-"""Images per second of a network of the course, trained in one of four ways; `make bench` compares them.
+"""Images per second of a network, trained in one of four ways; `make bench` compares them.
 
     python measure_throughput.py --way lecture --result result.json
-    distlab launch --workers 2 measure_throughput.py -- --way multi_worker --result result.json
-    horovodrun -np 2 --gloo python measure_throughput.py --way horovod --model cnn --batch 1024 --cores 1
+    distlab launch --workers 2 measure_throughput.py -- --way multi_worker --model cnn
+    horovodrun -np 2 --gloo python measure_throughput.py --way horovod --batch 1024 --cores 1
 
 | way | what it is |
 |---|---|
 | lecture | NumPy arrays, batches of 32, one step per call from Python |
-| ours | the fast program of notebook 02, tf.data with few threads, batches of 128, 16 steps per call; a fused Adam |
+| ours | tf.data with few threads, batches of 128, 16 steps per call; a fused Adam |
 | multi_worker, horovod | ours, 128 images for each worker or rank in a step |
 
-The images are counted in the training step. The first epoch does not count; the result is the median of the others.
+The images are counted in the training step. The first epoch does not count; the result is the
+median of the others.
 """
 
 import argparse
@@ -23,19 +24,18 @@ import numpy as np
 import tensorflow as tf
 from throughput import Throughput
 
+WAYS = ("lecture", "ours", "multi_worker", "horovod")
 MODELS = {"mlp": models.mlp, "cnn": models.cnn}
 
 
 def parse() -> argparse.Namespace:
     """The command line."""
-    parser = argparse.ArgumentParser(description="Images per second of one network, trained in one of four ways.")
-    parser.add_argument("--way", choices=["lecture", "ours", "multi_worker", "horovod"], required=True)
-    parser.add_argument("--model", choices=MODELS, default="mlp", help="(default: mlp, the lecture's 784 - 128 - 10)")
-    parser.add_argument(
-        "--cores", type=int, default=0, help="of each worker or rank, and threads (default: all, not bound)"
-    )
-    parser.add_argument("--batch", type=int, help="images of a process in a step (default: 128; the lecture's is 32)")
-    parser.add_argument("--images", type=int, default=16384, help="of an epoch and a process; digits are repeated")
+    parser = argparse.ArgumentParser(description="Images per second of one way to train.")
+    parser.add_argument("--way", choices=WAYS, required=True)
+    parser.add_argument("--model", choices=MODELS, default="mlp")
+    parser.add_argument("--cores", type=int, default=0, help="of a process (default: all)")
+    parser.add_argument("--batch", type=int, help="of a process (default: 128; lecture: 32)")
+    parser.add_argument("--images", type=int, default=16384, help="of an epoch and a process")
     parser.add_argument("--epochs", type=int, default=5, help="that count (default: 5)")
     parser.add_argument("--result", type=Path, help="JSON file that the first process writes")
     options = parser.parse_args()
@@ -44,23 +44,24 @@ def parse() -> argparse.Namespace:
 
 
 def hold_cores(count: int, index: int) -> None:
-    """Give the process of this index `count` cores of its own, before TensorFlow starts; 0 leaves it all."""
+    """Give the process of this index `count` cores of its own; 0 leaves it all."""
     if count:
-        allowed = devices.allowed_cores()
-        devices.hold_cores({devices.core_of(index * count + place, allowed) for place in range(count)})
+        places, allowed = range(index * count, (index + 1) * count), devices.allowed_cores()
+        devices.hold_cores({devices.core_of(place, allowed) for place in places})
         # With more threads than cores the threads only wait for one another.
         tf.config.threading.set_intra_op_parallelism_threads(count)
         tf.config.threading.set_inter_op_parallelism_threads(count)
 
 
 def batches(images: np.ndarray, labels: np.ndarray, batch: int) -> tf.data.Dataset:
-    """Without end, in a new order each epoch; numbers are shuffled, then a whole batch is gathered at once."""
+    """Without end; numbers are shuffled, then a whole batch is gathered at once."""
     with tf.device("CPU:0"):
         images, labels = tf.constant(images), tf.constant(labels)
-    lean = tf.data.Options()  # no helper threads but prefetch's: they would compete with the training for the cores
+    # No helper threads but prefetch's: they would compete with the training for the cores.
+    lean, policy = tf.data.Options(), tf.data.experimental.AutoShardPolicy
     lean.autotune.enabled = False
     lean.experimental_optimization.apply_default_optimizations = False
-    lean.experimental_distribute.auto_shard_policy = tf.data.experimental.AutoShardPolicy.OFF  # each shuffles its own
+    lean.experimental_distribute.auto_shard_policy = policy.OFF  # each shuffles its own
     order = tf.data.Dataset.range(len(images)).shuffle(len(images)).repeat().batch(batch)
     gathered = order.map(lambda chosen: (tf.gather(images, chosen), tf.gather(labels, chosen)))
     return gathered.prefetch(2).with_options(lean)
@@ -82,19 +83,20 @@ def main() -> None:
         hold_cores(options.cores, index)
         strategy = tf.distribute.MultiWorkerMirroredStrategy()
     tf.get_logger().setLevel("ERROR")
-    images, labels = (np.resize(array, (options.images, *array.shape[1:])) for array in data.load("digits").train)
-
+    digits = data.load("digits").train
+    images, labels = (np.resize(part, (options.images, *part.shape[1:])) for part in digits)
     is_lecture = options.way == "lecture"
     with strategy.scope():
         model, throughput = MODELS[options.model](), Throughput()
-        # One operation of the fused Adam updates an array of weights; Keras' newer one takes a dozen for it.
-        optimizer = tf.keras.optimizers.Adam(0.001) if is_lecture else tf.keras.optimizers.legacy.Adam(0.004)
+        # One operation of the fused Adam updates an array of weights; the newer one's dozen.
+        fused, adam = tf.keras.optimizers.legacy.Adam, tf.keras.optimizers.Adam
+        optimizer = adam(0.001) if is_lecture else fused(0.004)
         if options.way == "horovod":
             optimizer = hvd_keras.DistributedOptimizer(optimizer)
         loss = tf.keras.losses.SparseCategoricalCrossentropy(from_logits=True)
-        steps = 1 if is_lecture else 16  # per call from Python
-        model.compile(optimizer, loss, metrics=["accuracy", throughput.images], steps_per_execution=steps)
-    # Each worker has the metrics of all; Keras would add them up over the workers once more, in every step.
+        metrics, per_call = ["accuracy", throughput.images], 1 if is_lecture else 16
+        model.compile(optimizer, loss, metrics=metrics, steps_per_execution=per_call)
+    # Each worker has the metrics of all; Keras would add them up once more, in every step.
     model.distribute_reduction_method = "first"
     how = {"epochs": 1 + options.epochs, "callbacks": [throughput], "verbose": 0}
     replicas = strategy.num_replicas_in_sync  # 1 under Horovod
@@ -104,14 +106,16 @@ def main() -> None:
         fed = batches(images, labels, options.batch * replicas)
         model.fit(fed, steps_per_epoch=options.images // options.batch, **how)
 
-    measured = np.array([(counted, counted / seconds) for counted, seconds in throughput.epochs])
-    if options.way == "horovod":  # a strategy has already counted the images of all its replicas
+    measured = np.array([(count, count / seconds) for count, seconds in throughput.epochs])
+    # A strategy has already counted the images of all its replicas.
+    if options.way == "horovod":
         measured = hvd.allreduce(tf.constant(measured), op=hvd.Sum).numpy()
     if index == 0:
         rate = float(np.median(measured[1:, 1]))
         print(f"{options.way}, {replicas * ranks} processes: {rate:,.0f} images/s", flush=True)
-        result = {"images_per_second": rate, "images": measured[:, 0].astype(int).tolist(), "cores": devices.cores()}
+        result = {"images_per_second": rate, "images": measured[:, 0].astype(int).tolist()}
         if options.result:
+            result["cores"] = devices.cores()
             options.result.write_text(json.dumps(result) + "\n")
 
 

@@ -5,7 +5,8 @@
     model.fit(batches, callbacks=[throughput])
     throughput.epochs  # [(images, seconds), ...]
 
-Under a strategy make it in the strategy's scope. Under Horovod it counts this rank's images; add up those of all ranks.
+Under a strategy make it in the strategy's scope. Under Horovod it counts this rank's images;
+add up those of all ranks.
 """
 
 import time
@@ -17,13 +18,13 @@ import tensorflow as tf
 
 
 class ImagesProcessed(tf.keras.metrics.Metric):
-    """How many images the training steps of this epoch have worked on: counted inside the step, batch by batch."""
+    """How many images the training steps of this epoch have worked on, counted inside them."""
 
     def __init__(self) -> None:
         super().__init__(name="images", dtype=tf.int64)
         self._count = self.add_weight(name="count", initializer="zeros", dtype=tf.int64)
 
-    def update_state(self, labels: tf.Tensor, outputs: tf.Tensor, sample_weight: object = None) -> None:
+    def update_state(self, labels: tf.Tensor, *others: object, **weights: object) -> None:
         """Add the size that this batch really has."""
         self._count.assign_add(tf.shape(labels, out_type=tf.int64)[0])
 
@@ -33,7 +34,7 @@ class ImagesProcessed(tf.keras.metrics.Metric):
 
 
 class Throughput(tf.keras.callbacks.Callback):
-    """Notes the images and the seconds of each epoch; the first one, with its tracing, is the warm-up."""
+    """Notes the images and the seconds of each epoch; the first one is the warm-up."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -45,7 +46,7 @@ class Throughput(tf.keras.callbacks.Callback):
         self._seen, self._start = 0, time.perf_counter()
 
     def on_train_batch_end(self, batch: int, logs: dict[str, Any]) -> None:
-        """Note how far it has come; at the end of the epoch a validation has already reset the metric."""
+        """Note how far it has come; a validation resets the metric before the epoch ends."""
         self._seen, self._end = int(logs["images"]), time.perf_counter()
 
     def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:

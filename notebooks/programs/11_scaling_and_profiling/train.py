@@ -1,4 +1,4 @@
-"""Train the course's CNN with Horovod and `fit`, count what it truly processes, and let it be profiled.
+"""Train the course's CNN with Horovod and `fit`, count its images, and let it be profiled.
 
 On a laptop, two ranks over MPI, plain and with every instrument:
 
@@ -7,16 +7,11 @@ On a laptop, two ranks over MPI, plain and with every instrument:
     HOROVOD_TIMELINE=timeline.json MPI_PROFILE=profile LD_PRELOAD=$PWD/libmpi_profile.so \
         mpirun -np 2 python train.py --trace trace --result result.json
 
-Over Gloo (the MPI profile then has nothing to count), or as one process:
+Over Gloo (the MPI profile then has nothing to count), and under Slurm in a batch script or
+after `salloc --nodes=2 --ntasks-per-node=2`:
 
     horovodrun -np 2 --gloo python train.py --result result.json
-    python train.py --result result.json
-
-Under Slurm, in a batch script or after `salloc --nodes=2 --ntasks-per-node=2`:
-
     srun --mpi=pmix python train.py --result result.json
-
-Each rank trains on its own part of the images. Rank 0 writes the result.
 """
 
 import argparse
@@ -25,7 +20,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
-from distlab import cluster_spec, data, devices, models, profiling  # before TensorFlow: it selects tf-keras
+from distlab import cluster_spec, data, devices, models, profiling  # first: selects tf-keras
 
 import horovod.tensorflow as hvd
 import horovod.tensorflow.keras as hvd_keras
@@ -36,19 +31,19 @@ from throughput import Throughput
 
 def parse() -> argparse.Namespace:
     """The command line."""
-    parser = argparse.ArgumentParser(description="Train a CNN with Horovod and count the images.")
+    parser = argparse.ArgumentParser(description="Train with Horovod and count images.")
     parser.add_argument("--dataset", choices=data.NAMES, default="digits")
-    parser.add_argument("--images", type=int, default=5000, help="of all ranks, a small data set is repeated")
-    parser.add_argument("--batch", type=int, default=256, help="images in a step of one rank (default: 256)")
+    parser.add_argument("--images", type=int, default=5000, help="of all ranks; repeated")
+    parser.add_argument("--batch", type=int, default=256, help="images of a rank in a step")
     parser.add_argument("--epochs", type=int, default=3)
-    parser.add_argument("--trace", type=Path, help="after training rank 0 traces some steps with TensorFlow's profiler")
+    parser.add_argument("--trace", type=Path, help="folder for rank 0's trace of an epoch")
     parser.add_argument("--result", type=Path, help="JSON file that rank 0 writes")
     cluster_spec.check_mpi_of_srun()
     return parser.parse_args()
 
 
 def take_device() -> None:
-    """The GPU of this local rank where there is one; else one core and one thread of TensorFlow."""
+    """The GPU of this local rank where there is one; else one core."""
     if gpus := tf.config.list_physical_devices("GPU"):
         gpu = gpus[hvd.local_rank() % len(gpus)]
         tf.config.set_visible_devices(gpu, "GPU")
@@ -56,20 +51,21 @@ def take_device() -> None:
         return
     devices.hold_cores({devices.core_of(hvd.local_rank(), devices.allowed_cores())})
     tf.config.threading.set_intra_op_parallelism_threads(1)
-    tf.config.threading.set_inter_op_parallelism_threads(2)  # with one, the biases were handed over last
+    tf.config.threading.set_inter_op_parallelism_threads(2)  # else biases are handed over last
 
 
 def batches(options: argparse.Namespace) -> tf.data.Dataset:
     """One epoch of this rank's part; the last batch may be smaller."""
     images, labels = data.load(options.dataset).train
-    order = np.random.default_rng(11).permutation(np.resize(np.arange(len(images)), options.images))
-    part = order[hvd.rank() :: hvd.size()]
-    return tf.data.Dataset.from_tensor_slices((images[part], labels[part])).batch(options.batch)
+    numbers = np.resize(np.arange(len(images)), options.images)
+    part = np.random.default_rng(11).permutation(numbers)[hvd.rank() :: hvd.size()]
+    samples = tf.data.Dataset.from_tensor_slices((images[part], labels[part]))
+    return samples.batch(options.batch)
 
 
 @contextmanager
 def counted_by_mpi_profile() -> Iterator[None]:
-    """Let the preloaded library, if there is one, count what is called inside and nothing else."""
+    """Let the preloaded library, if there is one, count what is called inside."""
     if not (hvd.mpi_built() and hvd.mpi_enabled()):
         yield
         return
@@ -81,7 +77,7 @@ def counted_by_mpi_profile() -> Iterator[None]:
 
 
 def trace_epoch(model: tf.keras.Model, fed: tf.data.Dataset, steps: int, folder: Path) -> None:
-    """One epoch more on all ranks; on rank 0 under TensorFlow's profiler, which writes to the folder."""
+    """One epoch more on all ranks; on rank 0 under TensorFlow's profiler."""
     with tf.profiler.experimental.Profile(str(folder)) if hvd.rank() == 0 else nullcontext():
         model.fit(fed, steps_per_epoch=steps, epochs=1, verbose=0)
 
@@ -93,7 +89,7 @@ def main() -> None:
     take_device()
     tf.keras.utils.set_random_seed(11)
     fed = batches(options)
-    steps = options.images // hvd.size() // options.batch  # as many on every rank; what is left begins the next epoch
+    steps = options.images // hvd.size() // options.batch  # the rest begins the next epoch
 
     model, throughput = models.cnn(), Throughput()
     optimizer = hvd_keras.DistributedOptimizer(tf.keras.optimizers.SGD(0.01 * hvd.size()))
@@ -104,24 +100,24 @@ def main() -> None:
     with counted_by_mpi_profile():
         # Before the first step: BroadcastGlobalVariablesCallback acts after it.
         hvd.broadcast_variables([*model.variables, *model.optimizer.variables], root_rank=0)
-        model.fit(fed.repeat(), steps_per_epoch=steps, epochs=options.epochs, verbose=0, callbacks=[throughput])
-
+        how = {"steps_per_epoch": steps, "epochs": options.epochs, "verbose": 0}
+        model.fit(fed.repeat(), callbacks=[throughput], **how)
     operations = []
     if options.trace:
         trace_epoch(model, fed, steps, options.trace)
-        operations = profiling.tensorflow_trace.operations(options.trace) if hvd.rank() == 0 else []
-
-    epochs, cores = hvd.allgather_object(throughput.epochs), hvd.allgather_object(devices.allowed_cores())
+        if hvd.rank() == 0:
+            operations = profiling.tensorflow_trace.operations(options.trace)
+    epochs = hvd.allgather_object(throughput.epochs)
+    cores = hvd.allgather_object(devices.allowed_cores())
     if hvd.rank() == 0:
-        result = {
-            "steps_per_epoch": steps,
-            "gradient_bytes": 4 * model.count_params(),
-            "variables": [variable.name.removesuffix(":0") for variable in model.trainable_variables],
-            "epochs": epochs,
-            "cores": cores,
-            "operations": [operation._asdict() for operation in operations],
-        }
-        print(f"{hvd.size()} ranks, {options.epochs} epochs of {steps} steps, on cores {cores}", flush=True)
+        result = {"steps_per_epoch": steps, "gradient_bytes": 4 * model.count_params()}
+        names = [variable.name for variable in model.trainable_variables]
+        result["variables"] = [name.removesuffix(":0") for name in names]
+        result["operations"] = [operation._asdict() for operation in operations]
+        result |= {"epochs": epochs, "cores": cores}
+        print(
+            f"{hvd.size()} ranks, {options.epochs} epochs of {steps} steps, on cores {cores}"
+        )
         if options.result:
             options.result.write_text(json.dumps(result) + "\n")
 

@@ -1,15 +1,15 @@
 """A two-layer network split with DTensor: by data, inside its layers, and both ways at once.
 
-On a laptop, on logical devices of the processor, or with a GPU for each device; under Slurm it is one task:
+On a laptop, on logical devices of the processor, or with a GPU for each device; under Slurm it
+is one task:
 
     python tensor_split.py --devices 8 --result result.json
     srun --ntasks=1 --gpus=8 python tensor_split.py --devices 8 --result result.json
 
-DTensor can span hosts, with a process on each and meshes by `create_distributed_mesh`; this program stays on one.
-
-The devices form a mesh with the dimensions data × model. A layout says along which mesh dimension each dimension of a
-tensor is cut. Each split trains as many steps as a plain run on one device, from the same start, on the same batches.
-The result has for every split the largest difference of any weight from the plain run, and the shapes on one device.
+The devices form a mesh with the dimensions data × model. A layout says along which mesh
+dimension each dimension of a tensor is cut. Each split trains as many steps as a plain run on
+one device, from the same start, on the same batches. The result has for every split the
+largest difference of any weight from the plain run, and the shapes on one device.
 """
 
 import argparse
@@ -23,8 +23,7 @@ import tensorflow as tf
 from tensorflow.experimental import dtensor
 
 BATCH, UNITS, RATE = 64, 80, 0.1
-CLASSES = 16
-"""The ten digits, and six that no image has, so that columns of the second weights can be cut as well."""
+CLASSES = 16  # ten digits, and six that no image has: then columns can be cut here as well
 
 SPLITS = {
     # images, first weights, second weights: which mesh dimension cuts each dimension
@@ -37,11 +36,11 @@ SPLITS = {
 
 def parse() -> argparse.Namespace:
     """The command line."""
-    parser = argparse.ArgumentParser(description="Split a network with DTensor and compare with one device.")
-    parser.add_argument("--devices", type=int, default=8, help="of each mesh, 8 or 16 (default: 8)")
+    parser = argparse.ArgumentParser(description="Split a network with DTensor.")
+    parser.add_argument("--devices", type=int, default=8, help="of each mesh, 8 or 16")
     parser.add_argument("--steps", type=int, default=20)
     parser.add_argument("--dataset", choices=data.NAMES, default="digits")
-    parser.add_argument("--result", type=Path, help="JSON file with the differences, losses and shapes")
+    parser.add_argument("--result", type=Path, help="JSON file to write")
     return parser.parse_args()
 
 
@@ -52,18 +51,20 @@ def meshes(count: int) -> list[tuple[str, int, int]]:
 
 
 def start_devices(count: int) -> list[str]:
-    """Names of `count` devices for DTensor: GPUs where there are enough, else logical devices of the processor."""
+    """Names of `count` devices: GPUs where there are enough, else parts of the processor."""
     kind = "GPU" if len(tf.config.list_physical_devices("GPU")) >= count else "CPU"
     # DTensor makes the logical devices itself, and nothing may have used TensorFlow before.
-    dtensor.initialize_accelerator_system(kind, num_logical_cpu_devices=count if kind == "CPU" else None)
+    parts = count if kind == "CPU" else None
+    dtensor.initialize_accelerator_system(kind, num_logical_cpu_devices=parts)
     return [f"{kind}:{index}" for index in range(count)]
 
 
 def start_weights() -> list[np.ndarray]:
     """Both layers' weights, the same for every run."""
     numbers = np.random.default_rng(12)
-    shapes = ((28 * 28, UNITS), (UNITS, CLASSES))
-    return [numbers.normal(scale=rows**-0.5, size=(rows, columns)).astype(np.float32) for rows, columns in shapes]
+    first = numbers.normal(scale=(28 * 28) ** -0.5, size=(28 * 28, UNITS))
+    second = numbers.normal(scale=UNITS**-0.5, size=(UNITS, CLASSES))
+    return [first.astype(np.float32), second.astype(np.float32)]
 
 
 def batches(options: argparse.Namespace) -> list[tuple[np.ndarray, np.ndarray]]:
@@ -94,29 +95,27 @@ def train(options: argparse.Namespace) -> list[np.ndarray]:
     return [variable.numpy() for variable in weights]
 
 
-def train_split(options: argparse.Namespace, split: str, names: list[str], shape: tuple[int, int]) -> dict:
-    """The same with layouts: final weights, and the shapes that one device has of everything."""
-    mesh = dtensor.create_mesh([("data", shape[0]), ("model", shape[1])], devices=names)
-    layouts = [
-        dtensor.Layout([dtensor.UNSHARDED if cut is None else cut for cut in cuts], mesh) for cuts in SPLITS[split]
-    ]
-    of_labels = dtensor.Layout([layouts[0].sharding_specs[0]], mesh)
-    weights = [
-        dtensor.DVariable(place(values, layout)) for values, layout in zip(start_weights(), layouts[1:], strict=True)
-    ]
+def train_split(options: argparse.Namespace, split: str, mesh: dtensor.Mesh) -> dict:
+    """The same with layouts: final weights, and the shapes that one device has of them."""
+    of_images, *of_weights = (
+        dtensor.Layout([dtensor.UNSHARDED if cut is None else cut for cut in cuts], mesh)
+        for cuts in SPLITS[split]
+    )
+    of_labels = dtensor.Layout([of_images.sharding_specs[0]], mesh)
+    placed = map(place, start_weights(), of_weights)
+    weights = [dtensor.DVariable(values) for values in placed]
     rate = place(np.float32(RATE), dtensor.Layout.replicated(mesh, rank=0))
     for images, labels in batches(options):
-        step(weights, place(images, layouts[0]), place(labels, of_labels), rate)
-    shapes = [list(dtensor.unpack(tensor.read_value())[0].shape) for tensor in weights]
-    return {
-        "weights": [whole(variable.read_value(), mesh) for variable in weights],
-        "shapes": {"images": list(dtensor.unpack(place(images, layouts[0]))[0].shape), "weights": shapes},
-    }
+        step(weights, place(images, of_images), place(labels, of_labels), rate)
+    values = [variable.read_value() for variable in weights]
+    shapes = [list(dtensor.unpack(value)[0].shape) for value in values]
+    return {"weights": [whole(value, mesh) for value in values], "shapes": {"weights": shapes}}
 
 
 def place(values: np.ndarray, layout: dtensor.Layout) -> tf.Tensor:
     """`values` on the mesh, cut as the layout says."""
-    return dtensor.relayout(dtensor.copy_to_mesh(values, dtensor.Layout.replicated(layout.mesh, values.ndim)), layout)
+    everywhere = dtensor.Layout.replicated(layout.mesh, values.ndim)
+    return dtensor.relayout(dtensor.copy_to_mesh(values, everywhere), layout)
 
 
 def whole(tensor: tf.Tensor, mesh: dtensor.Mesh) -> np.ndarray:
@@ -131,14 +130,14 @@ def main() -> None:
     names = start_devices(options.devices)
     plain = train(options)
     runs = []
-    for split, *shape in meshes(options.devices):
-        run = train_split(options, split, names, tuple(shape))
-        far = checks.largest_difference(run.pop("weights"), plain)
-        runs.append({"split": split, "data": shape[0], "model": shape[1], "difference": far, **run})
-        print(f"{split}, {shape[0]} × {shape[1]} devices: weights differ by {far:.1e}", flush=True)
-    moved = checks.largest_difference(plain, start_weights())
+    for split, rows, columns in meshes(options.devices):
+        mesh = dtensor.create_mesh([("data", rows), ("model", columns)], devices=names)
+        run = train_split(options, split, mesh)
+        run["difference"] = far = checks.largest_difference(run.pop("weights"), plain)
+        runs.append({"split": split, "data": rows, "model": columns, **run})
+        print(f"{split}, {rows} × {columns} devices: weights differ by {far:.1e}", flush=True)
     if options.result:
-        options.result.write_text(json.dumps({"moved": moved, "runs": runs}) + "\n")
+        options.result.write_text(json.dumps({"runs": runs}) + "\n")
 
 
 if __name__ == "__main__":

@@ -26,16 +26,22 @@ def put_older(*files: Path) -> None:
     """Replace files of a checkpoint by those of the one before in the same folder."""
     for file in files:
         name, _, suffix = file.name.partition(".")
-        numbers = {int(other.stem.rpartition("-")[2]) for other in file.parent.glob("ckpt-*.index")}
-        before = max(number for number in numbers if number < int(name.rpartition("-")[2]))
+        names = [name, *(other.stem for other in file.parent.glob("ckpt-*.index"))]
+        number, *numbers = (int(each.rpartition("-")[2]) for each in names)
+        before = max(other for other in numbers if other < number)
         shutil.copy(file.with_name(f"ckpt-{before}.{suffix}"), file)
+
+
+def flip_bit(file: Path) -> None:
+    """Change the first bit."""
+    overwrite(file, 0, bytes([file.read_bytes()[0] ^ 1]))
 
 
 DAMAGES: dict[str, Callable[[Path, Path], object]] = {
     "data cut in half": lambda data, index: cut(data, data.stat().st_size // 2),
     "data missing": lambda data, index: data.unlink(),
     "a block of zeros": lambda data, index: overwrite(data, 4096, bytes(4096)),
-    "one bit flipped": lambda data, index: overwrite(data, 0, bytes([data.read_bytes()[0] ^ 1])),
+    "one bit flipped": lambda data, index: flip_bit(data),
     "older data": lambda data, index: put_older(data),
     "older data and index": lambda data, index: put_older(data, index),
     "index cut in half": lambda data, index: cut(index, index.stat().st_size // 2),

@@ -1,6 +1,7 @@
 """The simulated faults of `train_elastic.py`.
 
-That program reads the options; its own text has the whole line for a laptop, and how to find the hosts under Slurm:
+That program reads the options; its own text has the whole line for a laptop, and how to find
+the hosts under Slurm:
 
     horovodrun ... python train_elastic.py --hosts hosts.txt --kill-at-step 13 --add-at-step 22
 """
@@ -18,14 +19,14 @@ import tensorflow as tf
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """The options of `OfRank`."""
-    parser.add_argument("--pause", type=float, default=0.0, help="seconds that each step takes longer (default: 0)")
-    parser.add_argument("--kill-at-step", type=int, help="the last rank kills itself after so many steps")
-    parser.add_argument("--add-at-step", type=int, help="rank 0 adds a slot to --hosts after so many steps")
-    parser.add_argument("--hosts", type=Path, help="the file that the host-discovery script prints")
+    parser.add_argument("--pause", type=float, default=0.0, help="seconds after each step")
+    parser.add_argument("--kill-at-step", type=int, help="the last rank kills itself then")
+    parser.add_argument("--add-at-step", type=int, help="rank 0 adds a slot to --hosts then")
+    parser.add_argument("--hosts", type=Path, help="the file that the discovery script prints")
 
 
 class OfRank(tf.keras.callbacks.Callback):
-    """Lets the last rank of `train_elastic.py` kill itself, once, and rank 0 add a slot on its own host."""
+    """Lets the last rank kill itself, once, and rank 0 add a slot on its own host."""
 
     def __init__(self, state: Any, options: argparse.Namespace) -> None:
         super().__init__()
@@ -41,9 +42,10 @@ class OfRank(tf.keras.callbacks.Callback):
             os.kill(os.getpid(), signal.SIGKILL)
         if step == self.options.add_at_step:
             if rank == 0:
-                host = os.environ["HOROVOD_HOSTNAME"]
-                others = [line for line in self.options.hosts.read_text().split() if line.split(":")[0] != host]
-                self.options.hosts.write_text("\n".join([f"{host}:2", *others]) + "\n")
-            for _ in range(100):  # so that the job hears of it after this step, and not some steps later
+                host, file = os.environ["HOROVOD_HOSTNAME"], self.options.hosts
+                lines = file.read_text().split()
+                others = [line for line in lines if line.split(":")[0] != host]
+                file.write_text("\n".join([f"{host}:2", *others]) + "\n")
+            for _ in range(100):  # so that the job hears of it after this step
                 self.state.check_host_updates()  # ends this call by an exception
                 time.sleep(0.2)

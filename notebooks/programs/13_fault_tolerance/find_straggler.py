@@ -1,19 +1,17 @@
-"""Find the slow rank of a synchronous job: each rank takes the time of its computing and of its waiting.
+"""Find the slow rank of a synchronous job: each times its computing and its waiting.
 
-On a laptop, three processes over MPI, by hand and with the course's launcher:
+On a laptop, three processes over MPI; under Slurm in a batch script or after `salloc --nodes=2
+--ntasks-per-node=4`:
 
     mpirun -np 3 python find_straggler.py --result result.json
-    distlab launch --with mpirun --workers 3 find_straggler.py -- --result result.json
-
-Under Slurm, in a batch script or after `salloc --nodes=2 --ntasks-per-node=4`:
-
     srun --mpi=pmix python find_straggler.py --result result.json
 
-A linear classifier is trained three times from the same start on the same global batches: with even shares of each
-batch on ranks of one speed (`even`); with `--slow-rank` so many times slower (`slow`); and with shares in proportion to
-the speeds that were measured then (`shared by speed`). To see the same on any machine, computing is mostly a pause of
-a fixed length for each image. Rank 0 writes the result: for each of the three the shares, the median seconds that each
-rank computes and waits in a step, the median seconds of a step, and how far the weights are from those of `even`.
+A linear classifier is trained three times from the same start on the same global batches: with
+even shares of each batch on ranks of one speed (`even`); with `--slow-rank` so many times
+slower (`slow`); and with shares in proportion to the speeds that were measured then (`shared
+by speed`). To see the same on any machine, computing is mostly a pause for each image. Rank 0
+writes for each of the three the shares, the median seconds that each rank computes and waits
+in a step, those of a step, and how far the weights are from those of `even`.
 """
 
 import argparse
@@ -26,35 +24,20 @@ from distlab import data
 import numpy as np
 from mpi4py import MPI
 
-BATCH = 64
-"""Images in a global batch, whatever the number of ranks."""
-
-RATE = 0.1
+BATCH, STEPS, RATE = 64, 15, 0.1  # images of all ranks in a step
 
 
-def parse() -> argparse.Namespace:
-    """The command line."""
-    parser = argparse.ArgumentParser(description="Find the slow rank of a synchronous job.")
-    parser.add_argument("--dataset", default="digits", choices=data.NAMES)
-    parser.add_argument("--steps", type=int, default=15, help="of each of the three trainings (default: 15)")
-    parser.add_argument("--pause", type=float, default=1e-3, help="seconds for an image (default: 0.001)")
-    parser.add_argument("--slow-rank", type=int, default=1)
-    parser.add_argument("--times-slower", type=float, default=4.0)
-    parser.add_argument("--result", type=Path, help="JSON file that rank 0 writes")
-    return parser.parse_args()
-
-
-def train(options: argparse.Namespace, shares: list[int], slower: float) -> tuple[np.ndarray, np.ndarray]:
-    """The weights, and this rank's seconds of computing and of waiting for the sum in each step: float64 (steps, 2)."""
+def train(dataset: str, shares: list[int], pause: float) -> tuple[np.ndarray, np.ndarray]:
+    """The weights, and this rank's seconds of computing and waiting: float64 (steps, 2)."""
     world = MPI.COMM_WORLD
-    images, labels = (array[: options.steps * BATCH] for array in data.load(options.dataset).train)
+    images, labels = (part[: STEPS * BATCH] for part in data.load(dataset).train)
     images = images.reshape(len(images), -1)
     count, begin = shares[world.rank], sum(shares[: world.rank])
-    weights, seconds = np.zeros((images.shape[1], 10)), np.zeros((options.steps, 2))
+    weights, seconds = np.zeros((images.shape[1], 10)), np.zeros((STEPS, 2))
     world.Barrier()
-    for step in range(options.steps):
+    for step in range(STEPS):
         mine = (np.arange(begin, begin + count) + step * BATCH) % len(images)
-        gradient, *seconds[step] = measured_step(weights, images[mine], labels[mine], options.pause * slower)
+        gradient, *seconds[step] = measured_step(weights, images[mine], labels[mine], pause)
         weights -= RATE * gradient
     return weights, seconds
 
@@ -78,7 +61,7 @@ def gradient_of(weights: np.ndarray, images: np.ndarray, labels: np.ndarray) -> 
 
 
 def shares_by(speeds: list[float]) -> list[int]:
-    """How many of BATCH images each rank gets: every image goes to the rank that would be done with it first."""
+    """How many images each rank gets: each goes to the rank that would be done first."""
     shares = np.zeros(len(speeds), int)
     for _ in range(BATCH):
         shares[np.argmin((shares + 1) / speeds)] += 1
@@ -87,15 +70,21 @@ def shares_by(speeds: list[float]) -> list[int]:
 
 def main() -> None:
     """Train three times and report."""
-    options = parse()
-    world = MPI.COMM_WORLD
+    parser = argparse.ArgumentParser(description="Find the slow rank of a synchronous job.")
+    parser.add_argument("--dataset", default="digits", choices=data.NAMES)
+    parser.add_argument("--pause", type=float, default=1e-3, help="seconds for an image")
+    parser.add_argument("--slow-rank", type=int, default=1)
+    parser.add_argument("--times-slower", type=float, default=4.0)
+    parser.add_argument("--result", type=Path, help="JSON file that rank 0 writes")
+    options, world = parser.parse_args(), MPI.COMM_WORLD
     slower = options.times_slower if world.rank == options.slow_rank else 1.0
     shares, reference = shares_by([1.0] * world.size), None
     trainings = {}
     for name, factor in (("even", 1.0), ("slow", slower), ("shared by speed", slower)):
-        weights, seconds = train(options, shares, factor)
+        weights, seconds = train(options.dataset, shares, options.pause * factor)
         reference = weights if reference is None else reference
-        computing, waiting = np.transpose(world.allgather(np.median(seconds, axis=0).tolist())).tolist()
+        medians = world.allgather(np.median(seconds, axis=0))
+        computing, waiting = np.transpose(medians).tolist()
         trainings[name] = {
             "shares": shares,
             "computing": computing,
@@ -104,10 +93,12 @@ def main() -> None:
             "difference": float(np.abs(weights - reference).max()),
         }
         if name == "slow":
-            shares = shares_by([share / each for share, each in zip(shares, computing, strict=True)])
+            shares = shares_by(np.divide(shares, computing))
     if world.rank == 0:
         for name, training in trainings.items():
-            print(f"{name}: {1e3 * training['step']:.0f} ms a step, shares {training['shares']}", flush=True)
+            print(
+                f"{name}: {1e3 * training['step']:.0f} ms a step, shares {training['shares']}"
+            )
         if options.result:
             options.result.write_text(json.dumps(trainings, indent=1) + "\n")
 

@@ -1,22 +1,22 @@
-r"""Train with Horovod Elastic: the job continues when a rank dies, and grows when a slot is added.
+r"""Train with Horovod Elastic: the job goes on when a rank dies, and grows with a new slot.
 
-On a laptop, two names for this machine stand for two hosts. A host-discovery script prints the hosts that there are:
+On a laptop, two names for this machine stand for two hosts. A host-discovery script prints the
+hosts that there are:
 
     printf 'localhost:1\n127.0.0.1:1\n' > hosts.txt
     printf '#!/bin/sh\ncat hosts.txt\n' > discover.sh; chmod +x discover.sh
     horovodrun -np 2 --min-np 1 --max-np 2 --gloo --host-discovery-script ./discover.sh \
-        python train_elastic.py --hosts hosts.txt --kill-at-step 13 --add-at-step 22 --result result.json
+        python train_elastic.py --hosts hosts.txt --kill-at-step 13 --add-at-step 22
 
-Elastic needs horovodrun and Gloo: mpirun ends all ranks when one dies. Under Slurm, in a batch script, `discover.sh`
-prints the nodes that still answer, for example
+Elastic needs horovodrun and Gloo: mpirun ends all ranks when one dies. Under Slurm, in a batch
+script, `discover.sh` prints the nodes that still answer, for example
 
-    sinfo --noheader --nodes "$SLURM_JOB_NODELIST" --states idle,alloc,mixed --Node --format "%n:1"
+    sinfo --noheader --nodes "$SLURM_JOB_NODELIST" --states idle,alloc,mixed --format "%n:1"
 
-`--kill-at-step 13` and `--add-at-step 22` simulate the faults (`elastic_faults.py`). The state is committed to memory
-every `--commit-every` steps. By default the global batch does not depend on the number of ranks, so neither do the
-weights, if it divides by the number of ranks. With `--per-rank 32` each rank has 32 images in a step, whatever the
-number of ranks, and the learning rate follows the global batch. Rank 0 writes the result: where it began or went on,
-the steps that it did with their times, the final loss and the weights.
+`--kill-at-step` and `--add-at-step` simulate the faults (`elastic_faults.py`). By default the
+global batch does not depend on the number of ranks, so neither do the weights. With the option
+`--per-rank 32` it does, and the learning rate follows it. Rank 0 writes where it began or went
+on, its steps with their times, the final loss and the weights.
 """
 
 import argparse
@@ -31,32 +31,33 @@ import horovod.tensorflow.keras as hvd
 import tensorflow as tf
 from horovod.common.exceptions import HostsUpdatedInterrupt
 
-BATCH, RATE, SEED = 64, 0.1, 13  # images in a global batch, and the learning rate for so many
-starts: list[tuple[int, int, float]] = []  # where this process began or went on: (steps done, world size, rate)
-executed: list[tuple[int, int, float]] = []  # its steps, also lost ones: (steps done after it, world size, second)
+BATCH, RATE, SEED, COMMIT_EVERY = 64, 0.1, 13, 5  # images in a global batch; steps
+# Where this process began or went on, (steps done, world size, rate), and its steps, also lost
+# ones: (steps done after it, world size, second).
+starts: list[tuple[int, int, float]] = []
+executed: list[tuple[int, int, float]] = []
 
 
 def parse() -> argparse.Namespace:
     """The command line."""
     parser = argparse.ArgumentParser(description="Train with Horovod Elastic.")
     parser.add_argument("--dataset", default="digits", choices=data.NAMES)
-    parser.add_argument("--images", type=int, default=32 * BATCH, help="to train on in all (default: 2048)")
-    parser.add_argument("--images-per-epoch", type=int, default=16 * BATCH, help="after these they begin again")
-    parser.add_argument("--per-rank", type=int, help="images of each rank in a step (default: an equal part of 64)")
-    parser.add_argument("--commit-every", type=int, default=5, help="steps from one commit to the next (default: 5)")
+    parser.add_argument("--images", type=int, default=32 * BATCH, help="to train on in all")
+    parser.add_argument("--images-per-epoch", type=int, default=16 * BATCH)
+    parser.add_argument("--per-rank", type=int, help="in a step (default: a part of 64)")
     parser.add_argument("--result", type=Path, help="JSON file that rank 0 writes")
     elastic_faults.add_options(parser)
     return parser.parse_args()
 
 
 def batches(options: argparse.Namespace, seen: int) -> tf.data.Dataset:
-    """This rank's share of the global batches when so many images have been seen: a function of their number."""
+    """This rank's share of the global batches after so many images: by their numbers alone."""
     count = options.images_per_epoch
-    images, labels = (tf.constant(array[:count]) for array in data.load(options.dataset).train)
+    images, labels = (tf.constant(part[:count]) for part in data.load(options.dataset).train)
 
     def image_at(position: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-        epoch = position // count
-        index = tf.random.experimental.index_shuffle(position % count, [SEED, epoch], count - 1)
+        epoch, place = position // count, position % count
+        index = tf.random.experimental.index_shuffle(place, [SEED, epoch], count - 1)
         return images[index], labels[index]
 
     positions = tf.data.Dataset.range(seen, options.images).shard(hvd.size(), hvd.rank())
@@ -69,7 +70,7 @@ def global_batch(options: argparse.Namespace) -> int:
 
 
 class State(hvd.elastic.KerasState):
-    """Saves itself when the hosts change. Else `seen` would go back to the last commit, but the weights would not."""
+    """Saves itself when the hosts change: else `seen` goes back to the last commit, alone."""
 
     def check_host_updates(self) -> None:
         """Look for new hosts, which ends `fit` by an exception."""
@@ -92,7 +93,7 @@ class Elastic(tf.keras.callbacks.Callback):
         step = int(self.model.optimizer.iterations)
         self.state.seen += global_batch(self.options)
         executed.append((step, hvd.size(), time.time()))
-        if step % self.options.commit_every == 0:
+        if step % COMMIT_EVERY == 0:
             self.state.commit()  # a copy of all variables, and a look for new hosts
         else:
             self.state.check_host_updates()  # a small broadcast, cheap enough for every step
@@ -118,12 +119,12 @@ def main() -> None:
         tf.config.set_visible_devices(own, "GPU")
         tf.config.experimental.set_memory_growth(own, True)
     tf.keras.utils.set_random_seed(SEED)
+    tf.get_logger().setLevel("ERROR")  # callbacks are slow compared with such short steps
     model = models.mlp(dropout=0.0)
-    tf.get_logger().setLevel("ERROR")  # else it finds every callback slow compared with steps as short as these
     optimizer = hvd.DistributedOptimizer(tf.keras.optimizers.SGD(RATE, momentum=0.9))
     loss = tf.keras.losses.SparseCategoricalCrossentropy(from_logits=True)
     model.compile(optimizer, loss)
-    model.optimizer.build(model.trainable_variables)  # else the first commit would hold no momentum
+    model.optimizer.build(model.trainable_variables)  # the momentum, for the first commit
 
     def scale_rate() -> None:
         model.optimizer.learning_rate.assign(RATE * global_batch(options) / BATCH)
@@ -133,16 +134,14 @@ def main() -> None:
     state.register_reset_callbacks([scale_rate])  # called whenever the ranks have changed
     train(state, options)
     if hvd.rank() == 0:
-        images, labels = (array[: options.images_per_epoch] for array in data.load(options.dataset).train)
-        result = {
-            "starts": starts,
-            "executed": executed,
-            "loss": float(loss(labels, model(images))),
-            "weights": [weight.tolist() for weight in model.get_weights()],
-        }
-        print(f"step {executed[-1][0]} is the last, loss {result['loss']:.4f}", flush=True)
+        train_set = data.load(options.dataset).train
+        images, labels = (part[: options.images_per_epoch] for part in train_set)
+        last = float(loss(labels, model(images)))
+        result = {"starts": starts, "executed": executed, "loss": last}
+        print(f"step {executed[-1][0]} is the last, loss {last:.4f}", flush=True)
         if options.result:
-            options.result.write_text(json.dumps(result) + "\n")
+            weights = [weight.tolist() for weight in model.get_weights()]
+            options.result.write_text(json.dumps(result | {"weights": weights}) + "\n")
 
 
 if __name__ == "__main__":

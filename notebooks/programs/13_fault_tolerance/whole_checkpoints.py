@@ -1,12 +1,13 @@
-"""Tell whole checkpoints from damaged ones, say what is wrong with them, and find the newest whole one.
+"""Tell whole checkpoints from damaged ones, and find the newest whole one.
 
     python whole_checkpoints.py FOLDER
-    srun --nodes=1 --ntasks=1 python whole_checkpoints.py FOLDER    # under Slurm, in a batch script before the training
+    srun --ntasks=1 python whole_checkpoints.py FOLDER  # in a batch script before the training
 
-reads every `tf.train.Checkpoint` in the folder from the first to the last byte, prints one line for each, oldest first,
-and then the newest whole one; exit status 1 if there is none. It needs one process, so there is no mpirun line.
+reads every `tf.train.Checkpoint` in the folder from the first to the last byte, prints one
+line for each, oldest first, and then the newest whole one; exit status 1 if there is none.
 
-A program seals what it saves, and resumes from the newest checkpoint that is whole, sealed and of its own model:
+A program seals what it saves, and resumes from the newest checkpoint that is whole, sealed and
+of its own model:
 
     seal(manager.save(step))
     checkpoint.restore(newest(folder, layout(checkpoint)))
@@ -24,7 +25,7 @@ import tensorflow as tf
 
 
 def seal(prefix: str) -> None:
-    """Write size and digest of a checkpoint's files next to it; call it after the save, on the chief."""
+    """Write size and digest of a checkpoint's files next to it, after the save."""
     part = Path(f"{prefix}.seal.part")
     with part.open("w") as file:
         json.dump(contents(prefix), file)
@@ -38,15 +39,16 @@ def seal(prefix: str) -> None:
 
 def contents(prefix: str) -> dict[str, list]:
     """Size in bytes and SHA-256 digest of each of a checkpoint's files, by the file's name."""
-    path, found = Path(prefix), {}
-    for file in (*path.parent.glob(f"{path.name}.data-*"), *path.parent.glob(f"{path.name}.index")):
+    folder, name, found = Path(prefix).parent, Path(prefix).name, {}
+    for file in (*folder.glob(f"{name}.data-*"), *folder.glob(f"{name}.index")):
         with file.open("rb") as opened:
-            found[file.name] = [file.stat().st_size, hashlib.file_digest(opened, "sha256").hexdigest()]
+            digest = hashlib.file_digest(opened, "sha256").hexdigest()
+        found[file.name] = [file.stat().st_size, digest]
     return found
 
 
 def broken_seal(prefix: str) -> str | None:
-    """How a checkpoint's files differ from those that were sealed; None if they are the same, byte for byte."""
+    """How a checkpoint's files differ from those that were sealed; None if they do not."""
     try:
         sealed = json.loads(Path(f"{prefix}.seal").read_text())
     except FileNotFoundError:
@@ -77,7 +79,7 @@ def unreadable(prefix: str) -> str | None:
 
 
 def layout(checkpoint: tf.train.Checkpoint) -> dict[str, list[int]]:
-    """The shape of each variable that this program's checkpoints have, by its name. All workers call it together."""
+    """The shapes of this program's variables, by name. All workers call it together."""
     with tempfile.TemporaryDirectory() as folder:
         return dict(tf.train.list_variables(checkpoint.write(f"{folder}/layout")))
 
@@ -87,14 +89,14 @@ def problem(prefix: str, expected: dict[str, list[int]] | None = None) -> str | 
     reason = broken_seal(prefix) or unreadable(prefix)
     if reason is None and expected is not None:
         variables = dict(tf.train.list_variables(prefix))
-        variables.pop("save_counter/.ATTRIBUTES/VARIABLE_VALUE", None)  # the CheckpointManager's
+        variables.pop("save_counter/.ATTRIBUTES/VARIABLE_VALUE", None)  # the manager's
         if variables != expected:
             return "it is a checkpoint of another model"
     return reason
 
 
 def newest(folder: str | Path, expected: dict[str, list[int]] | None = None) -> str | None:
-    """The newest checkpoint without a problem; prints which one it is, and why newer ones are passed over."""
+    """The newest checkpoint without a problem; prints why newer ones are passed over."""
     passed_over = []
     for prefix in reversed(in_order(folder)):
         reason = problem(prefix, expected)
@@ -109,30 +111,29 @@ def newest(folder: str | Path, expected: dict[str, list[int]] | None = None) -> 
 
 
 def rewrite_list(folder: Path, chosen: str | None) -> None:
-    """Write the file `checkpoint`, from which a CheckpointManager learns what it has saved, up to the chosen one.
+    """Write the file `checkpoint`, a CheckpointManager's list, up to the chosen one.
 
-    The manager fails on a file that it cannot read, and would count a damaged checkpoint as one of those to keep.
+    The manager fails on a list that it cannot read, and would count damaged ones as kept.
     """
     (folder / "checkpoint").unlink(missing_ok=True)
     if chosen:
         usable = [prefix for prefix in in_order(folder) if number(prefix) <= number(chosen)]
-        times = {"all_model_checkpoint_timestamps": [1.0] * len(usable), "last_preserved_timestamp": 0.0}
-        tf.compat.v1.train.update_checkpoint_state(str(folder), chosen, usable, **times)
+        times = [1.0] * len(usable), 0.0
+        tf.compat.v1.train.update_checkpoint_state(str(folder), chosen, usable, None, *times)
 
 
 def number(prefix: str) -> int:
-    """The number that ends a checkpoint's name: in this course, the steps that were done when it was saved."""
+    """The number that ends a checkpoint's name: the steps that were done."""
     return int(prefix.rpartition("-")[2])
 
 
 def in_order(folder: str | Path) -> list[str]:
-    """The checkpoints of which at least one file exists, by number, so that 10 comes after 9."""
+    """The checkpoints of which at least one file exists, by number: 10 after 9."""
     files = (*Path(folder).glob("ckpt-*.data-*"), *Path(folder).glob("ckpt-*.index"))
     return sorted({str(file.with_suffix("")) for file in files}, key=number)
 
 
-def main() -> None:
-    """Check every checkpoint of a folder."""
+if __name__ == "__main__":
     parser = argparse.ArgumentParser(description="Tell whole checkpoints from damaged ones.")
     parser.add_argument("folder", type=Path)
     whole = None
@@ -143,7 +144,3 @@ def main() -> None:
         whole = whole if reason else prefix
     print(f"use {whole}" if whole else "no whole checkpoint")
     sys.exit(0 if whole else 1)
-
-
-if __name__ == "__main__":
-    main()

@@ -1,4 +1,4 @@
-"""A Ray for one program: the cluster at an address, or one on this machine that is gone after the program."""
+"""A Ray for one program: the cluster at an address, or one of its own on this machine."""
 
 import os
 import secrets
@@ -9,8 +9,7 @@ from pathlib import Path
 
 from distlab.runtime import processes
 
-# Before Ray is imported: it would send statistics of its use.
-os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # read when Ray is imported
 import ray
 
 
@@ -18,8 +17,8 @@ import ray
 def running_ray(workers: int, address: str | None = None) -> Iterator[Path]:
     """Ray, with a core for each worker, and a folder for what they write.
 
-    Without an `address`, HOST:PORT, Ray is started on this machine; afterwards, whatever happens, its processes and its
-    files are gone.
+    Without an `address`, HOST:PORT, Ray is started on this machine; afterwards, whatever
+    happens, its processes and its files are gone.
     """
     # The path of a socket has about a hundred characters, and Ray's lie deep.
     place, mark = os.environ.get("RAY_TMPDIR", "/tmp"), processes.new_mark()
@@ -38,9 +37,9 @@ def running_ray(workers: int, address: str | None = None) -> Iterator[Path]:
 
 def _own(workers: int, folder: str) -> dict:
     """Arguments for a Ray of our own, which leaves nothing in the home folder."""
-    # Without it nobody gets at Ray's daemons, which listen to the network; left to itself Ray keeps it in ~/.ray.
+    # Without it nobody gets at Ray's daemons, which listen to the network.
     os.environ["RAY_AUTH_TOKEN"] = secrets.token_hex(32)
-    # Cloud machines may be announced to end soon; here that would be one process more to start.
+    # Cloud machines may be announced to end soon: here one process more to start.
     os.environ.setdefault("RAY_TRAIN_ENABLE_PREEMPTION_WATCHER", "0")
     own = {"num_cpus": workers, "object_store_memory": 2**27, "include_dashboard": False}
     return own | {"_temp_dir": folder}

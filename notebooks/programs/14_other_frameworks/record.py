@@ -1,9 +1,10 @@
-"""Run the programs of the optional frameworks and record what they give, for those who do not have them.
+"""Record what the programs of the optional frameworks give, for those who do not have them.
 
     python record.py               all of RUNS, into recorded/NAME.json
     python record.py ddp fsdp      these
 
-`make record-frameworks ONLY=ddp` does the same. Frameworks that are missing are named, and their records stay.
+`make record-frameworks ONLY=ddp` does the same. Frameworks that are missing are named, and
+their records stay.
 """
 
 import argparse
@@ -24,8 +25,9 @@ FOLDER = Path(__file__).parent
 class Run(NamedTuple):
     """A run to record.
 
-    part: what must be installed beside the course's packages.  packages: those whose versions the record names.
-    starter: the function of `distlab.launch` that starts it; with "alone" it is one process, or starts others itself.
+    part: what must be installed beside the course's packages.  packages: those whose versions
+    the record names.  starter: the function of `distlab.launch` that starts it; with "alone"
+    it is one process, or starts others itself.
     """
 
     framework: str
@@ -36,87 +38,87 @@ class Run(NamedTuple):
     starter: str = "torchrun"
 
 
-STAGES = ("--stages", "0", "1", "2", "3")
+TORCH, JAX, MXNET = ((name, "numpy") for name in ("torch", "jax", "mxnet"))
+HOROVOD, DEEPSPEED = ("horovod", "tensorflow", "tf-keras"), ("deepspeed", "torch")
+RAY, RAY_HOROVOD = ("ray", "tensorflow"), ("ray", "tensorflow", "horovod")
+STAGES, CLIPPED = ("--stages", "0", "1", "2", "3"), ("--stages", "1", "--default-clipping")
+EXECUTOR, TRAINER = ("--way", "RayExecutor"), ("--way", "TensorflowTrainer")
+ON_WORKER = ("--optimizer-on", "worker")
 RUNS = {
-    "horovod": Run("Horovod", None, "train_horovod.py", ("horovod", "tensorflow", "tf-keras"), starter="horovodrun"),
-    "ddp": Run("PyTorch", "torch", "train_ddp.py", ("torch", "numpy")),
-    "ddp_mixed": Run("PyTorch", "torch", "train_ddp.py", ("torch", "numpy"), ("--mixed-precision",)),
-    "fsdp": Run("PyTorch", "torch", "train_fsdp.py", ("torch", "numpy")),
-    "deepspeed": Run("DeepSpeed", "deepspeed", "train_deepspeed.py", ("deepspeed", "torch"), STAGES),
+    "horovod": Run("Horovod", None, "train_horovod.py", HOROVOD, starter="horovodrun"),
+    "ddp": Run("PyTorch", "torch", "train_ddp.py", TORCH),
+    "ddp_mixed": Run("PyTorch", "torch", "train_ddp.py", TORCH, ("--mixed-precision",)),
+    "fsdp": Run("PyTorch", "torch", "train_fsdp.py", TORCH),
+    "deepspeed": Run("DeepSpeed", "deepspeed", "train_deepspeed.py", DEEPSPEED, STAGES),
     "deepspeed_clipped": Run(
-        "DeepSpeed", "deepspeed", "train_deepspeed.py", ("deepspeed", "torch"), ("--stages", "1", "--default-clipping")
+        "DeepSpeed", "deepspeed", "train_deepspeed.py", DEEPSPEED, CLIPPED
     ),
-    "ray_horovod": Run(
-        "Ray", "ray", "train_ray.py", ("ray", "tensorflow", "horovod"), ("--way", "RayExecutor"), "alone"
-    ),
-    "ray_tensorflow": Run("Ray", "ray", "train_ray.py", ("ray", "tensorflow"), ("--way", "TensorflowTrainer"), "alone"),
-    "jax": Run("JAX", "jax", "train_jax.py", ("jax", "numpy"), starter="alone"),
-    "jax_sharded": Run("JAX", "jax", "train_jax.py", ("jax", "numpy"), ("--shard-weights",), "alone"),
-    "mxnet": Run("MXNet", "mxnet", "train_mxnet.py", ("mxnet", "numpy"), starter="mxnet"),
-    "mxnet_all_reduce": Run(
-        "MXNet", "mxnet", "train_mxnet.py", ("mxnet", "numpy"), ("--optimizer-on", "worker"), "mxnet"
-    ),
+    "ray_horovod": Run("Ray", "ray", "train_ray.py", RAY_HOROVOD, EXECUTOR, "alone"),
+    "ray_tensorflow": Run("Ray", "ray", "train_ray.py", RAY, TRAINER, "alone"),
+    "jax": Run("JAX", "jax", "train_jax.py", JAX, starter="alone"),
+    "jax_sharded": Run("JAX", "jax", "train_jax.py", JAX, ("--shard-weights",), "alone"),
+    "mxnet": Run("MXNet", "mxnet", "train_mxnet.py", MXNET, starter="mxnet"),
+    "mxnet_all_reduce": Run("MXNet", "mxnet", "train_mxnet.py", MXNET, ON_WORKER, "mxnet"),
 }
 
 
 def problem(name: str) -> str | None:
-    """Why this run cannot be done here, and what fixes it, in one sentence; None when it can."""
+    """Why this run cannot be done here, and what fixes it; None when it can."""
     run = RUNS[name]
     missing = frameworks.problem(run.part) if run.part else None
     return missing or (launch.horovod_problem() if "horovod" in run.packages else None)
 
 
-def measure(name: str, first: Path, serial: list, ranks: int = 2, arguments: Sequence[object] = ()) -> dict[str, Any]:
+def measure(
+    name: str, first: Path, serial: list, ranks: int = 2, arguments: Sequence[object] = ()
+) -> dict[str, Any]:
     """Do a run from the file `first`.
 
-    result: what the program wrote.  differences: by file of weights, how far they are from the serial run's.
-    printed: the program's last line about its loss.
+    result: what the program wrote.  differences: by file of weights, how far they are from the
+    serial run's.  printed: the program's last line about its loss.
     """
     run = RUNS[name]
-    # Programs that start their own processes are told how many; JAX has its devices in one process.
-    devices = {"JAX_PLATFORMS": "cpu", "XLA_FLAGS": f"--xla_force_host_platform_device_count={ranks}"}
-    counts = {"Ray": {}, "JAX": {"environment": devices}, "MXNet": {"workers": ranks}}
-    count = counts.get(run.framework, {"ranks": ranks})
-    workers = ["--workers", ranks] if run.framework == "Ray" else []
-    how = {"python": frameworks.python(run.part)} if run.part else {}
+    how: dict[str, Any] = {"result": True, "seconds": 1200, "start_seconds": 900}
+    if run.part:
+        how["python"] = frameworks.python(run.part)
+    arguments = [first, *run.arguments, *arguments]
+    if run.framework == "Ray":  # which starts its own processes
+        arguments += ["--workers", ranks]
+    elif run.framework == "JAX":  # which has its devices in one process
+        flags = f"--xla_force_host_platform_device_count={ranks}"
+        how["environment"] = {"JAX_PLATFORMS": "cpu", "XLA_FLAGS": flags}
+    else:
+        how["workers" if run.framework == "MXNet" else "ranks"] = ranks
     with tempfile.TemporaryDirectory(prefix="distlab-") as folder:
-        weights = Path(folder) / f"{name}.npz"
-        every = [first, *run.arguments, *workers, *arguments, "--weights", weights]
-        start_run = getattr(launch, run.starter)
-        done = start_run(FOLDER / run.program, *every, **count, **how, result=True, seconds=1200, start_seconds=900)
-        files = sorted(Path(folder).glob("*.npz"))
-        differences = {file.stem: checks.largest_difference(serial, layouts.read(file)) for file in files}
-    printed = [line for text in done.output.values() for line in text.splitlines() if "last loss" in line]
-    return {"result": done.result, "differences": differences, "printed": printed[-1].strip()}
-
-
-def serial_weights(first: Path) -> list:
-    """What TensorFlow trains on one device."""
-    weights = first.with_name("serial.npz")
-    launch.alone(FOLDER / "train_tensorflow.py", first, "--weights", weights, echo=False)
-    return layouts.read(weights)
+        arguments += ["--weights", Path(folder) / f"{name}.npz"]
+        done = getattr(launch, run.starter)(FOLDER / run.program, *arguments, **how)
+        trained = {
+            file.stem: layouts.read(file) for file in sorted(Path(folder).glob("*.npz"))
+        }
+    far = {stem: checks.largest_difference(serial, found) for stem, found in trained.items()}
+    lines = "\n".join(done.output.values()).splitlines()
+    printed = [line.strip() for line in lines if "last loss" in line]
+    return {"result": done.result, "differences": far, "printed": printed[-1]}
 
 
 def main() -> None:
     """Record what is asked for."""
-    parser = argparse.ArgumentParser(description="Record the results of the optional frameworks.")
-    parser.add_argument("names", nargs="*", help=f"runs to record: {', '.join(RUNS)}; all by default")
-    options = parser.parse_args()
+    parser = argparse.ArgumentParser(description="Record what the frameworks give.")
+    parser.add_argument("names", nargs="*", help=f"{', '.join(RUNS)}; all by default")
+    names, missing = parser.parse_args().names or RUNS, []
     runtime.processes.end_on_signals()
-    missing = []
     with tempfile.TemporaryDirectory(prefix="distlab-") as folder:
-        first = Path(folder) / "start.npz"
+        first, serial = Path(folder) / "start.npz", Path(folder) / "serial.npz"
         start.write(first)
-        serial = serial_weights(first)
-        for name in options.names or RUNS:
-            run = RUNS[name]
+        launch.alone(FOLDER / "train_tensorflow.py", first, "--weights", serial, echo=False)
+        for name in names:
             if reason := problem(name):
                 missing.append(f"{name}: {reason}")
                 continue
-            result = measure(name, first, serial)
+            result, run = measure(name, first, layouts.read(serial)), RUNS[name]
             versions = frameworks.versions(run.part, *run.packages)
-            command = f"make record-frameworks ONLY={name}"
-            recorded_results.write(name, run.framework, versions, command, run.program, list(run.arguments), result)
+            what = versions, f"make record-frameworks ONLY={name}", run.program
+            recorded_results.write(name, run.framework, *what, list(run.arguments), result)
     if missing:
         sys.exit("\n".join(["Not recorded:", *missing]))
 

@@ -1,33 +1,35 @@
-"""Train the network of this folder with PyTorch's DistributedDataParallel: every rank keeps the whole model.
+"""Train with PyTorch's DistributedDataParallel: every rank keeps the whole model.
 
-On a laptop, as one rank and as two:
+On a laptop, as one rank and as two; on each of two hosts with four GPUs (PORT is a free one of
+HOST0); and under Slurm with one task per host:
 
     python train_ddp.py start.npz --result result.json
-    torchrun --standalone --nproc-per-node 2 train_ddp.py start.npz --folder saved --result result.json
+    torchrun --standalone --nproc-per-node 2 train_ddp.py start.npz --folder saved
+    export ALL="--nnodes 2 --nproc-per-node 4 --rdzv-backend c10d --rdzv-endpoint HOST0:PORT"
+    torchrun $ALL train_ddp.py start.npz
+    srun --nodes=2 torchrun $ALL --rdzv-id $SLURM_JOB_ID train_ddp.py start.npz
 
-On two hosts with four GPUs each, on each of them (PORT is a free one of HOST0), and under Slurm with one task per host:
-
-    torchrun --nnodes 2 --nproc-per-node 4 --rdzv-backend c10d --rdzv-endpoint HOST0:PORT train_ddp.py start.npz
-    srun --nodes=2 --ntasks-per-node=1 torchrun --nnodes 2 --nproc-per-node 4 --rdzv-id $SLURM_JOB_ID \
-        --rdzv-backend c10d --rdzv-endpoint $(scontrol show hostnames | head -n 1):PORT train_ddp.py start.npz
-
-`start.py` writes start.npz. Rank 0 alone writes a checkpoint after each epoch; `--resume` goes on from it. The numbers
-in comments are the eight steps of notebook 09.
+`start.py` writes start.npz. Rank 0 alone writes a checkpoint after each epoch; `--resume` goes
+on from it. The numbers in comments are the eight steps of notebook 09.
 """
 
 import os
 
+import layouts
 import torch
 import torch.distributed as dist
 import torch_network
+from torch import nn
 from torch.nn.functional import cross_entropy
 from torch.nn.parallel import DistributedDataParallel
 from torch.utils.data import DataLoader, DistributedSampler
 
+Optimizer = torch.optim.Optimizer
+
 
 def initialize() -> torch.device:
     """Meet the other ranks, and give this one its device."""
-    # Step 1, initialise: torchrun has set RANK, WORLD_SIZE and where to meet. Without it this is one rank.
+    # Step 1, initialise: torchrun has set RANK and where to meet. Else this is one rank.
     backend = "nccl" if torch.cuda.is_available() else "gloo"
     if "RANK" in os.environ:
         dist.init_process_group(backend)
@@ -36,13 +38,14 @@ def initialize() -> torch.device:
     # Step 2, pin the device: the GPU of this process's place on the host.
     if not torch.cuda.is_available():
         return torch.device("cpu")
-    device = torch.device("cuda", int(os.environ.get("LOCAL_RANK", 0)) % torch.cuda.device_count())
+    local_rank = int(os.environ.get("LOCAL_RANK", 0))
+    device = torch.device("cuda", local_rank % torch.cuda.device_count())
     torch.cuda.set_device(device)
     return device
 
 
 def train(options: object, device: torch.device) -> dict:
-    """Train; this rank's losses, the whole state of the model, the bytes that this rank holds."""
+    """Train; this rank's losses, the whole state of the model, the bytes that it holds."""
     torch.manual_seed(dist.get_rank())  # each rank draws other first weights
     network = torch_network.network().to(device)
     if dist.get_rank() == 0:
@@ -78,12 +81,7 @@ def train(options: object, device: torch.device) -> dict:
     return {"losses": losses, "state": network.state_dict(), "held": held}
 
 
-def save(
-    options: object,
-    model: DistributedDataParallel,
-    optimizer: torch.optim.Optimizer,
-    done: int,
-) -> None:
+def save(options: object, model: nn.Module, optimizer: Optimizer, done: int) -> None:
     """Write a checkpoint after so many epochs."""
     # Step 6, checkpoint on rank 0: of the model without its wrapper. Any program can load it.
     options.folder.mkdir(parents=True, exist_ok=True)
@@ -91,11 +89,7 @@ def save(
     torch.save({**state, "epochs_done": done}, options.folder / "checkpoint.pt")
 
 
-def load(
-    options: object,
-    model: DistributedDataParallel,
-    optimizer: torch.optim.Optimizer,
-) -> int:
+def load(options: object, model: nn.Module, optimizer: Optimizer) -> int:
     """Read it on every rank, since nothing sends the optimizer's state; the epochs done."""
     device = next(model.parameters()).device
     saved = torch.load(options.folder / "checkpoint.pt", map_location=device)
@@ -104,14 +98,10 @@ def load(
     return saved["epochs_done"]
 
 
-def main() -> None:
-    """Train and report."""
+if __name__ == "__main__":
     arguments = torch_network.parser("Train with PyTorch's DistributedDataParallel.")
-    arguments.add_argument("--mixed-precision", action="store_true", help="compute in bfloat16 where that is safe")
-    options = torch_network.parse(arguments, "checkpoint.pt")
+    arguments.add_argument("--mixed-precision", action="store_true", help="use bfloat16")
+    options = arguments.parse_args()
+    layouts.check_folder(options, "checkpoint.pt")
     torch_network.report(options, train(options, initialize()))
     torch_network.leave()
-
-
-if __name__ == "__main__":
-    main()

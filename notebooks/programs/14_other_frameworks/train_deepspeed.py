@@ -1,21 +1,17 @@
-"""Train the network of this folder with DeepSpeed, with stage 0, 1, 2 or 3 of ZeRO, or with several in turn.
+"""Train with DeepSpeed, with stage 0, 1, 2 or 3 of ZeRO, or with several in turn.
 
-On a laptop with two ranks, by PyTorch's launcher, which DeepSpeed understands:
+On a laptop with two ranks; by DeepSpeed's own launcher, for the hosts of a file; on each of
+two hosts with four GPUs (PORT is a free one of HOST0); and under Slurm, one task per host:
 
-    torchrun --standalone --nproc-per-node 2 train_deepspeed.py start.npz --stages 1 --result result.json
+    torchrun --standalone --nproc-per-node 2 train_deepspeed.py start.npz --stages 1
+    deepspeed --hostfile hosts train_deepspeed.py start.npz
+    export ALL="--nnodes 2 --nproc-per-node 4 --rdzv-backend c10d --rdzv-endpoint HOST0:PORT"
+    torchrun $ALL train_deepspeed.py start.npz
+    srun --nodes=2 torchrun $ALL --rdzv-id $SLURM_JOB_ID train_deepspeed.py start.npz
 
-On two hosts with four GPUs each, on each of them (PORT is a free one of HOST0), and under Slurm with one task per host:
-
-    torchrun --nnodes 2 --nproc-per-node 4 --rdzv-backend c10d --rdzv-endpoint HOST0:PORT train_deepspeed.py start.npz
-    srun --nodes=2 --ntasks-per-node=1 torchrun --nnodes 2 --nproc-per-node 4 --rdzv-id $SLURM_JOB_ID \
-        --rdzv-backend c10d --rdzv-endpoint $(scontrol show hostnames | head -n 1):PORT train_deepspeed.py start.npz
-
-DeepSpeed's own launcher starts ranks on the hosts of a file: `deepspeed --hostfile hosts train_deepspeed.py start.npz`.
-
-`start.py` writes start.npz. Every rank writes its part of a checkpoint after each epoch; `--resume` goes on from it.
-Without a GPU, DeepSpeed compiles an extension at its first use, which takes a minute or two, unless it lies in the
-folder `extensions` of the environment or in TORCH_EXTENSIONS_DIR. The numbers in comments are the eight steps of
-notebook 09.
+`start.py` writes start.npz. Every rank writes its part of a checkpoint after each epoch;
+`--resume` goes on from it. Without a GPU, DeepSpeed compiles an extension at its first use,
+which takes a minute or two. The numbers in comments are the eight steps of notebook 09.
 """
 
 import json
@@ -34,7 +30,7 @@ from torch.utils.data import DataLoader, DistributedSampler
 if not torch.cuda.is_available():  # both are read when DeepSpeed is imported
     os.environ.setdefault("DS_ACCELERATOR", "cpu")
     os.environ.setdefault("TORCH_EXTENSIONS_DIR", str(Path(sys.prefix) / "extensions"))
-warnings.filterwarnings("ignore", category=FutureWarning)  # DeepSpeed calls PyTorch by names that are going
+warnings.filterwarnings("ignore", category=FutureWarning)  # DeepSpeed uses old names
 import deepspeed  # noqa: E402
 
 
@@ -55,8 +51,7 @@ def configuration(options: object, stage: int) -> dict:
     settings = {
         "train_micro_batch_size_per_gpu": options.batch,
         "gradient_accumulation_steps": 1,
-        # Stage 0 divides nothing, 1 the optimizer's state, 2 gradients too, 3 weights too,
-        # even the small ones.
+        # 0 divides nothing, 1 the optimizer's state, 2 gradients too, 3 (even small) weights.
         "zero_optimization": {"stage": stage, "stage3_param_persistence_threshold": 0},
         "zero_allow_untested_optimizer": True,  # it knows Adam; plain SGD works just as well
     }
@@ -66,7 +61,7 @@ def configuration(options: object, stage: int) -> dict:
 
 
 def train(options: object, stage: int) -> dict:
-    """Train; this rank's losses, the whole state of the model, the bytes that this rank holds."""
+    """Train; this rank's losses, the whole state of the model, the bytes that it holds."""
     torch.manual_seed(dist.get_rank())  # each rank draws other first weights
     network = torch_network.network()
     if dist.get_rank() == 0:
@@ -74,9 +69,10 @@ def train(options: object, stage: int) -> dict:
     # Step 3, scale the learning rate.
     rate = options.learning_rate * dist.get_world_size()
     optimizer = torch.optim.SGD(network.parameters(), rate, momentum=0.9)
-    # Step 4, average the gradients: the engine does it in its `backward`. Step 5, broadcast: it sends rank 0's weights
-    # to all when it is made. It also moves the model to the device.
-    engine, _, _, _ = deepspeed.initialize(model=network, optimizer=optimizer, config=configuration(options, stage))
+    # Step 4, average the gradients: the engine does it in its `backward`. Step 5, broadcast:
+    # it sends rank 0's weights to all when it is made. It also moves the model to the device.
+    how = {"optimizer": optimizer, "config": configuration(options, stage)}
+    engine, *_ = deepspeed.initialize(model=network, **how)
     first_epoch = 0
     folder = options.folder / f"stage_{stage}" if options.folder else None
     if options.resume:
@@ -95,30 +91,26 @@ def train(options: object, stage: int) -> dict:
             engine.backward(loss)
             engine.step()
             losses.append(loss.item())
-        # Step 6, checkpoint: every rank writes its part; one that stays away makes the others wait.
+        # Step 6, checkpoint: every rank writes its part; if one stays away, the others wait.
         if folder:
             engine.save_checkpoint(str(folder), client_state={"epochs_done": epoch + 1})
-    # At stage 3 a weight is there in parts, except in this block; its own number of elements is then 0.
-    held = {"parameters": sum(getattr(weight, "ds_tensor", weight).nbytes for weight in network.parameters())}
+    # At stage 3 a rank has a part of each weight, its `ds_tensor`, except in the block below.
+    own = [getattr(weight, "ds_tensor", weight) for weight in network.parameters()]
+    held = {"parameters": sum(part.nbytes for part in own)}
     momentum = [slot["momentum_buffer"] for slot in optimizer.state.values()]
     held["optimizer"] = sum(tensor.nbytes for tensor in momentum)
     with deepspeed.zero.GatheredParameters(list(network.parameters()), enabled=stage == 3):
-        state = {name: tensor.detach().clone() for name, tensor in network.state_dict().items()}
+        whole = network.state_dict()
+        state = {name: tensor.detach().clone() for name, tensor in whole.items()}
     engine.destroy()
     return {"losses": losses, "state": state, "held": held}
-
-
-def weights_file(options: object, stage: int) -> Path | None:
-    """Where the weights that this stage has trained are written: one file for each stage."""
-    file = options.weights
-    return file.with_stem(f"{file.stem}_{stage}") if file else None
 
 
 def main() -> None:
     """Train with each stage, and report; rank 0 writes the results and the weights."""
     arguments = torch_network.parser("Train with DeepSpeed and ZeRO.")
     arguments.add_argument("--stages", type=int, nargs="+", choices=range(4), default=[1])
-    arguments.add_argument("--default-clipping", action="store_true", help="leave gradient_clipping to DeepSpeed")
+    arguments.add_argument("--default-clipping", action="store_true", help="of DeepSpeed")
     options = arguments.parse_args()
     for stage in options.stages:
         layouts.check_folder(options, f"stage_{stage}")
@@ -132,9 +124,10 @@ def main() -> None:
             losses = found["losses"]
             outcome = f"last loss {losses[-1]:.4f}" if losses else layouts.outcome(losses)
             print(f"ZeRO {stage}: {found['ranks']} ranks, {outcome}", flush=True)
-            if file := weights_file(options, stage):
-                torch_network.write_weights(file, trained["state"])
-    if dist.get_rank() == 0 and options.result and any(found["losses"] for found in result.values()):
+            if options.weights:  # a file for each stage
+                file = options.weights.with_stem(f"{options.weights.stem}_{stage}")
+                layouts.write(file, torch_network.keras_weights(trained["state"]))
+    if dist.get_rank() == 0 and options.result:
         options.result.write_text(json.dumps(result) + "\n")
     torch_network.leave()
 

@@ -1,24 +1,25 @@
-"""Train the network of this folder with PyTorch's fully_shard (FSDP): every rank keeps a part of every weight.
+"""Train with PyTorch's fully_shard (FSDP): every rank keeps a part of every weight.
 
-On a laptop, as one rank and as two:
+On a laptop, as one rank and as two; on each of two hosts with four GPUs (PORT is a free one of
+HOST0); and under Slurm with one task per host:
 
     python train_fsdp.py start.npz --result result.json
-    torchrun --standalone --nproc-per-node 2 train_fsdp.py start.npz --folder saved --result result.json
+    torchrun --standalone --nproc-per-node 2 train_fsdp.py start.npz --folder saved
+    export ALL="--nnodes 2 --nproc-per-node 4 --rdzv-backend c10d --rdzv-endpoint HOST0:PORT"
+    torchrun $ALL train_fsdp.py start.npz
+    srun --nodes=2 torchrun $ALL --rdzv-id $SLURM_JOB_ID train_fsdp.py start.npz
 
-On two hosts with four GPUs each, on each of them (PORT is a free one of HOST0), and under Slurm with one task per host:
-
-    torchrun --nnodes 2 --nproc-per-node 4 --rdzv-backend c10d --rdzv-endpoint HOST0:PORT train_fsdp.py start.npz
-    srun --nodes=2 --ntasks-per-node=1 torchrun --nnodes 2 --nproc-per-node 4 --rdzv-id $SLURM_JOB_ID \
-        --rdzv-backend c10d --rdzv-endpoint $(scontrol show hostnames | head -n 1):PORT train_fsdp.py start.npz
-
-`start.py` writes start.npz. Every rank writes its part of a checkpoint after each epoch; `--resume` goes on from it, on
-any number of ranks. The numbers in comments are the eight steps of notebook 09.
+`start.py` writes start.npz. Every rank writes its part of a checkpoint after each epoch;
+`--resume` goes on from it, on any number of ranks. The numbers in comments are the eight steps
+of notebook 09.
 """
 
+import layouts
 import torch
 import torch.distributed as dist
 import torch.distributed.checkpoint as parts
 import torch_network
+from torch import nn
 from torch.distributed.checkpoint.state_dict import (
     StateDictOptions,
     get_state_dict,
@@ -28,11 +29,11 @@ from torch.distributed.checkpoint.state_dict import (
 from torch.distributed.fsdp import fully_shard
 from torch.nn.functional import cross_entropy
 from torch.utils.data import DataLoader, DistributedSampler
-from train_ddp import initialize  # steps 1 and 2 are the same
+from train_ddp import Optimizer, initialize  # steps 1 and 2 are the same
 
 
 def train(options: object, device: torch.device) -> dict:
-    """Train; this rank's losses, the whole state of the model, the bytes that this rank holds."""
+    """Train; this rank's losses, the whole state of the model, the bytes that it holds."""
     torch.manual_seed(dist.get_rank())  # each rank draws other first weights
     model = torch_network.network().to(device)
     # Step 4, average: `backward` gathers a unit's weights and reduce-scatters its gradients.
@@ -63,7 +64,7 @@ def train(options: object, device: torch.device) -> dict:
             optimizer.step()
             losses.append(loss.item())
         if options.folder:
-            save(options, model, optimizer, epochs_done=epoch + 1)
+            save(options, model, optimizer, done=epoch + 1)
     momentum = [slot["momentum_buffer"].to_local() for slot in optimizer.state.values()]
     held = {"parameters": sum(weight.to_local().nbytes for weight in model.parameters())}
     held["optimizer"] = sum(tensor.nbytes for tensor in momentum)
@@ -72,29 +73,26 @@ def train(options: object, device: torch.device) -> dict:
     return {"losses": losses, "state": state, "held": held}
 
 
-def save(options: object, model: torch.nn.Module, optimizer: torch.optim.Optimizer, epochs_done: int) -> None:
-    """Write a checkpoint."""
-    # Step 6, checkpoint: every rank writes its part; one that stays away makes the others wait.
+def save(options: object, model: nn.Module, optimizer: Optimizer, done: int) -> None:
+    """Write a checkpoint after so many epochs."""
+    # Step 6, checkpoint: every rank writes its part; if one stays away, the others wait.
     of_model, of_optimizer = get_state_dict(model, optimizer)
-    state = {"model": of_model, "optimizer": of_optimizer, "epochs_done": torch.tensor(epochs_done)}
+    state = {"model": of_model, "optimizer": of_optimizer, "epochs_done": torch.tensor(done)}
     parts.save(state, checkpoint_id=options.folder / "checkpoint")
 
 
-def load(options: object, model: torch.nn.Module, optimizer: torch.optim.Optimizer) -> int:
-    """Read the parts that now belong to this rank, whoever wrote them; how many epochs are done."""
+def load(options: object, model: nn.Module, optimizer: Optimizer) -> int:
+    """Read the parts that now belong to this rank, whoever wrote them; the epochs done."""
     of_model, of_optimizer = get_state_dict(model, optimizer)
     state = {"model": of_model, "optimizer": of_optimizer, "epochs_done": torch.tensor(0)}
     parts.load(state, checkpoint_id=options.folder / "checkpoint")
-    set_state_dict(model, optimizer, model_state_dict=state["model"], optim_state_dict=state["optimizer"])
+    of_both = {"model_state_dict": state["model"], "optim_state_dict": state["optimizer"]}
+    set_state_dict(model, optimizer, **of_both)
     return int(state["epochs_done"])
 
 
-def main() -> None:
-    """Train and report."""
-    options = torch_network.parse(torch_network.parser("Train with PyTorch's fully_shard."), "checkpoint")
+if __name__ == "__main__":
+    options = torch_network.parser("Train with PyTorch's fully_shard.").parse_args()
+    layouts.check_folder(options, "checkpoint")
     torch_network.report(options, train(options, initialize()))
     torch_network.leave()
-
-
-if __name__ == "__main__":
-    main()

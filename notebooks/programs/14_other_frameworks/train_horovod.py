@@ -1,21 +1,18 @@
-"""Train the network of this folder with Horovod: one process per device, each with its own batch.
+"""Train with Horovod: one process per device, each with its own batch.
 
-On a laptop, two ranks, over Gloo or over MPI:
+On a laptop, two ranks over Gloo or over MPI; on two hosts with four slots each; under Slurm in
+a batch script or after `salloc --nodes=2 --ntasks-per-node=4`:
 
-    horovodrun -np 2 --gloo python train_horovod.py start.npz --folder saved --result result.json
-    mpirun -np 2 python train_horovod.py start.npz --folder saved --result result.json
-
-On two hosts with four slots each, and under Slurm in a batch script or after `salloc --nodes=2 --ntasks-per-node=4`:
-
-    horovodrun -np 8 -H host0:4,host1:4 python train_horovod.py start.npz --result result.json
+    horovodrun -np 2 --gloo python train_horovod.py start.npz --folder saved
+    mpirun -np 2 python train_horovod.py start.npz --folder saved
+    horovodrun -np 8 -H host0:4,host1:4 python train_horovod.py start.npz
     srun --mpi=pmix python train_horovod.py start.npz --result result.json
 
-`start.py` writes start.npz. Rank 0 alone writes a checkpoint after each epoch; `--resume` goes on from it. The numbers
-in comments are the eight steps of notebook 09.
+`start.py` writes start.npz. Rank 0 alone writes a checkpoint after each epoch; `--resume` goes
+on from it. The numbers in comments are the eight steps of notebook 09.
 """
 
 import argparse
-import json
 from pathlib import Path
 
 from distlab import models  # before TensorFlow: it selects tf-keras
@@ -26,22 +23,6 @@ import numpy as np
 import tensorflow as tf
 
 mean_loss = tf.keras.losses.SparseCategoricalCrossentropy(from_logits=True)
-
-
-def parse(arguments: list[str] | None = None) -> argparse.Namespace:
-    """The command line."""
-    parser = argparse.ArgumentParser(description="Train with Horovod.")
-    parser.add_argument("start", type=Path, help="the file that start.py wrote")
-    parser.add_argument("--batch", type=int, default=24, help="images of one rank in a step")
-    parser.add_argument("--epochs", type=int, default=1)
-    parser.add_argument("--learning-rate", type=float, default=0.01, help="for one rank; it is scaled")
-    parser.add_argument("--folder", type=Path, help="for checkpoints; without it nothing is saved")
-    parser.add_argument("--resume", action="store_true", help="go on from the newest checkpoint in --folder")
-    parser.add_argument("--weights", type=Path, help=".npz file for the trained weights")
-    parser.add_argument("--result", type=Path, help="JSON file that rank 0 writes")
-    options = parser.parse_args(arguments)
-    layouts.check_folder(options, "checkpoint-*.index")
-    return options
 
 
 def pin_device() -> None:
@@ -103,25 +84,31 @@ def train(options: argparse.Namespace) -> dict:
     return {"losses": losses, "weights": model.get_weights(), "held": held}
 
 
-def report(options: argparse.Namespace, result: dict) -> None:
-    """Say how it went; rank 0 writes the mean losses, what each rank holds, and the weights."""
-    of_ranks = hvd.allgather_object({"losses": result["losses"], "held": result["held"]})
+def main() -> None:
+    """Train; rank 0 writes the mean losses, what each rank holds, and the weights."""
+    parser = argparse.ArgumentParser(description="Train with Horovod.")
+    parser.add_argument("start", type=Path, help="the file that start.py wrote")
+    parser.add_argument("--batch", type=int, default=24, help="images of one rank in a step")
+    parser.add_argument("--epochs", type=int, default=1)
+    parser.add_argument("--learning-rate", type=float, default=0.01, help="for one rank")
+    parser.add_argument("--folder", type=Path, help="for checkpoints; else none is saved")
+    parser.add_argument("--resume", action="store_true", help="go on from the newest one")
+    parser.add_argument("--weights", type=Path, help=".npz file for the trained weights")
+    parser.add_argument("--result", type=Path, help="JSON file that rank 0 writes")
+    options = parser.parse_args()
+    layouts.check_folder(options, "checkpoint-*.index")
+    pin_device()
+    result = train(options)
+    weights = result.pop("weights")
+    of_ranks = hvd.allgather_object(result)
     if hvd.rank() == 0:
         losses = np.mean([rank["losses"] for rank in of_ranks], axis=0).tolist()
-        print(f"{hvd.size()} ranks, {layouts.outcome(losses)}", flush=True)
-        if options.weights:
-            layouts.write(options.weights, result["weights"])
-        if options.result and losses:
-            held = [rank["held"] for rank in of_ranks]
-            summary = {"ranks": hvd.size(), "steps": len(losses), "losses": losses, "held": held}
-            options.result.write_text(json.dumps(summary) + "\n")
-
-
-def main() -> None:
-    """Train and report."""
-    options = parse()
-    pin_device()
-    report(options, train(options))
+        found = {
+            "ranks": hvd.size(),
+            "losses": losses,
+            "held": [each["held"] for each in of_ranks],
+        }
+        layouts.report(options, f"{hvd.size()} ranks,", found, weights)
 
 
 if __name__ == "__main__":

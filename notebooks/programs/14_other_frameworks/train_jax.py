@@ -1,21 +1,18 @@
-"""Train the network of this folder with JAX: a program for one device, and shardings that divide its arrays.
+"""Train with JAX: a program for one device, and shardings that divide its arrays.
 
-On a laptop, with the interpreter that has JAX, on one CPU device and on two:
+On a laptop, with the interpreter that has JAX, on two CPU devices; on a host with GPUs, on all
+of them; and with several processes, by mpirun or under Slurm:
 
+    XLA_FLAGS=--xla_force_host_platform_device_count=2 python train_jax.py start.npz
     python train_jax.py start.npz --result result.json
-    XLA_FLAGS=--xla_force_host_platform_device_count=2 python train_jax.py start.npz --result result.json
+    mpirun -np 2 python train_jax.py start.npz --distributed
+    srun --ntasks=2 --gpus-per-task=1 python train_jax.py start.npz --distributed
 
-On a host with GPUs the first line uses all of them. With several processes, by mpirun or under Slurm:
-
-    mpirun -np 2 python train_jax.py start.npz --distributed --result result.json
-    srun --ntasks=2 --gpus-per-task=1 python train_jax.py start.npz --distributed --result result.json
-
-It needs JAX and NumPy alone. `start.py`, which the course's Python runs, writes start.npz. The words Step N in
-comments are the eight steps of notebook 09.
+It needs JAX and NumPy alone. `start.py`, which the course's Python runs, writes start.npz. The
+words Step N in comments are the eight steps of notebook 09.
 """
 
 import argparse
-import json
 import re
 from pathlib import Path
 
@@ -27,17 +24,6 @@ from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 STEPS, GLOBAL_BATCH, LEARNING_RATE, MOMENTUM = 20, 48, 0.02, 0.9
 COLLECTIVE = re.compile(r" (all-reduce|all-gather|all-to-all|reduce-scatter)(?:-start)?\(")
-
-
-def parse() -> argparse.Namespace:
-    """The command line."""
-    parser = argparse.ArgumentParser(description="Train with JAX on all devices.")
-    parser.add_argument("start", type=Path, help="the file that start.py wrote")
-    parser.add_argument("--shard-weights", action="store_true", help="divide the weights, too, not only the images")
-    parser.add_argument("--distributed", action="store_true", help="this is one of several processes")
-    parser.add_argument("--weights", type=Path, help=".npz file for the trained weights")
-    parser.add_argument("--result", type=Path, help="JSON file that process 0 writes")
-    return parser.parse_args()
 
 
 def mean_loss(weights: list[jax.Array], images: jax.Array, labels: jax.Array) -> jax.Array:
@@ -94,7 +80,7 @@ def collectives(*arguments: list[jax.Array] | jax.Array) -> list[str]:
 
 
 def whole(weights: list[jax.Array]) -> list[np.ndarray]:
-    """Step 6, checkpoint: all processes must call this, because each may have a part of a weight."""
+    """Step 6, checkpoint: all processes call this, since each may have a part of a weight."""
     everywhere = NamedSharding(weights[0].sharding.mesh, PartitionSpec())
     return [np.asarray(weight) for weight in jax.device_put(weights, everywhere)]
 
@@ -106,21 +92,27 @@ def bytes_on_a_device(arrays: list[jax.Array]) -> int:
 
 def main() -> None:
     """Train; process 0 says how it went and writes losses and weights."""
-    options = parse()
+    parser = argparse.ArgumentParser(description="Train with JAX on all devices.")
+    parser.add_argument("start", type=Path, help="the file that start.py wrote")
+    parser.add_argument("--shard-weights", action="store_true", help="divide them, too")
+    parser.add_argument("--distributed", action="store_true", help="one of several processes")
+    parser.add_argument("--weights", type=Path, help=".npz file for the trained weights")
+    parser.add_argument("--result", type=Path, help="JSON file that process 0 writes")
+    options = parser.parse_args()
     if options.distributed:
-        jax.distributed.initialize()  # Step 1, initialise: only where there are several processes
+        jax.distributed.initialize()  # Step 1, initialise: only if there are several processes
     losses, last = train(options)
     weights, momentum, *_ = last
     trained = whole(weights)
     if jax.process_index() == 0:
-        print(f"{jax.device_count()} devices, {layouts.outcome(losses)}", flush=True)
-        if options.weights:
-            layouts.write(options.weights, trained)
-        if options.result:
-            held = {"parameters": bytes_on_a_device(weights), "optimizer": bytes_on_a_device(momentum)}
-            result = {"ranks": jax.device_count(), "steps": STEPS, "losses": losses}
-            result |= {"held": [held] * jax.device_count(), "collectives": collectives(*last)}
-            options.result.write_text(json.dumps(result) + "\n")
+        devices = jax.device_count()
+        held = {
+            "parameters": bytes_on_a_device(weights),
+            "optimizer": bytes_on_a_device(momentum),
+        }
+        result = {"ranks": devices, "losses": losses, "held": [held] * devices}
+        result["collectives"] = collectives(*last)
+        layouts.report(options, f"{devices} devices,", result, trained)
 
 
 if __name__ == "__main__":

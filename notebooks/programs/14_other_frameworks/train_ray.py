@@ -1,17 +1,18 @@
-"""Ray starts the processes: Horovod's ranks by `RayExecutor`, or TensorFlow's workers by `TensorflowTrainer`.
+"""Ray starts the processes: Horovod's ranks, or the workers of TensorFlow's strategy.
 
-On a laptop, with the interpreter that has Ray, where the program starts a Ray of its own and ends it; after `ray start
---head` and, on the other hosts, `ray start --address HOST0:PORT`; and in a batch script for Slurm:
+On a laptop, with the interpreter that has Ray, where the program starts a Ray of its own and
+ends it; after `ray start --head` and, on the other hosts, `ray start --address HOST0:PORT`;
+and in a batch script for Slurm:
 
-    python train_ray.py start.npz --way RayExecutor --workers 2 --result result.json
-    python train_ray.py start.npz --way TensorflowTrainer --workers 8 --address HOST0:PORT --folder SHARED_FOLDER
-    srun ray symmetric-run --address HOST0:PORT --min-nodes 2 -- python train_ray.py ... --address HOST0:PORT
+    python train_ray.py start.npz --way RayExecutor --result result.json
+    python train_ray.py start.npz --way RayExecutor --workers 8 --address HOST0:PORT
+    srun ray symmetric-run --address HOST0:PORT --min-nodes 2 -- python train_ray.py ...
 
-`start.py` writes start.npz. Its weights and images travel to the workers through Ray; no worker reads a file.
+`start.py` writes start.npz. Its weights and images travel to the workers through Ray; no
+worker reads a file.
 """
 
 import argparse
-import json
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -52,7 +53,8 @@ def train_with_horovod(start: dict) -> Trained:
     for images, labels in own_batches(start, hvd.rank(), hvd.size()):
         with hvd.DistributedGradientTape(tf.GradientTape()) as tape:
             logits = model(images, training=True)
-            loss = tf.reduce_mean(tf.nn.sparse_softmax_cross_entropy_with_logits(labels, logits))
+            entropies = tf.nn.sparse_softmax_cross_entropy_with_logits(labels, logits)
+            loss = tf.reduce_mean(entropies)
         gradients = tape.gradient(loss, model.trainable_variables)
         optimizer.apply_gradients(zip(gradients, model.trainable_variables, strict=True))
         losses.append(float(hvd.allreduce(loss)))
@@ -60,7 +62,7 @@ def train_with_horovod(start: dict) -> Trained:
 
 
 def train_with_tensorflow(config: dict) -> None:
-    """What each worker does: Ray has set TF_CONFIG. The chief hands losses and weights to Ray's storage."""
+    """What each worker does: Ray has set TF_CONFIG, and stores what the chief reports."""
     from distlab import models  # first: it selects tf-keras
 
     import tensorflow as tf
@@ -71,25 +73,30 @@ def train_with_tensorflow(config: dict) -> None:
     with strategy.scope():
         model = models.cnn(filters=16)
         model.set_weights(start["weights"])
-        optimizer = tf.keras.optimizers.SGD(LEARNING_RATE * strategy.num_replicas_in_sync, momentum=0.9)
+        rate = LEARNING_RATE * strategy.num_replicas_in_sync
+        optimizer = tf.keras.optimizers.SGD(rate, momentum=0.9)
         optimizer.build(model.trainable_variables)
 
     def replica_step(images: tf.Tensor, labels: tf.Tensor) -> tf.Tensor:
         with tf.GradientTape() as tape:
-            losses = tf.nn.sparse_softmax_cross_entropy_with_logits(labels, model(images, training=True))
+            logits = model(images, training=True)
+            losses = tf.nn.sparse_softmax_cross_entropy_with_logits(labels, logits)
             loss = tf.nn.compute_average_loss(losses, global_batch_size=GLOBAL_BATCH)
         gradients = tape.gradient(loss, model.trainable_variables)
-        optimizer.apply_gradients(zip(gradients, model.trainable_variables, strict=True))  # sums over all workers
+        optimizer.apply_gradients(
+            zip(gradients, model.trainable_variables, strict=True)
+        )  # sums
         return loss
 
     @tf.function(autograph=False)
     def step(*batch: tf.Tensor) -> tf.Tensor:
         return strategy.reduce("SUM", strategy.run(replica_step, args=batch), axis=None)
 
-    losses = [float(step(*batch)) for batch in own_batches(start, context.get_world_rank(), context.get_world_size())]
+    rank, size = context.get_world_rank(), context.get_world_size()
+    losses = [float(step(*batch)) for batch in own_batches(start, rank, size)]
     with tempfile.TemporaryDirectory() as folder:
         layouts.write(Path(folder) / "weights.npz", model.get_weights())
-        checkpoint = train.Checkpoint.from_directory(folder) if context.get_world_rank() == 0 else None
+        checkpoint = train.Checkpoint.from_directory(folder) if rank == 0 else None
         train.report({"losses": losses}, checkpoint=checkpoint)
 
 
@@ -98,7 +105,7 @@ def ray_executor(options: argparse.Namespace, start: dict, folder: Path) -> Trai
     from horovod.ray import RayExecutor
 
     settings = RayExecutor.create_settings(timeout_s=120)
-    executor = RayExecutor(settings, num_workers=options.workers, use_gpu=options.gpus)
+    executor = RayExecutor(settings, num_workers=options.workers)  # use_gpu=True: a GPU each
     executor.start()
     of_ranks = executor.run(train_with_horovod, args=[start])
     executor.shutdown()
@@ -113,37 +120,30 @@ def tensorflow_trainer(options: argparse.Namespace, start: dict, folder: Path) -
     run = TensorflowTrainer(
         train_with_tensorflow,
         train_loop_config={"start": start},
-        scaling_config=ScalingConfig(num_workers=options.workers, use_gpu=options.gpus),
+        scaling_config=ScalingConfig(num_workers=options.workers),  # use_gpu=True: a GPU each
         run_config=RunConfig(storage_path=str(options.folder or folder)),
     ).fit()
     with run.checkpoint.as_directory() as saved:
         return run.metrics["losses"], layouts.read(Path(saved) / "weights.npz")
 
 
-def main() -> None:
-    """Train in the way that is asked for, and write losses and weights."""
+if __name__ == "__main__":
     ways = {"RayExecutor": ray_executor, "TensorflowTrainer": tensorflow_trainer}
-    parser = argparse.ArgumentParser(description="Train with Horovod or with TensorFlow, on Ray.")
+    parser = argparse.ArgumentParser(description="Train on Ray.")
     parser.add_argument("start", type=Path, help="the file that start.py wrote")
     parser.add_argument("--way", choices=ways, required=True)
     parser.add_argument("--workers", type=int, default=2)
-    parser.add_argument("--address", help="HOST:PORT of a Ray cluster; without it Ray is started on this machine")
-    parser.add_argument("--folder", type=Path, help="that all machines see, for the checkpoint of TensorflowTrainer")
-    parser.add_argument("--gpus", action="store_true", help="a GPU for each worker")
+    parser.add_argument(
+        "--address", help="HOST:PORT of a Ray cluster; else one is started here"
+    )
+    parser.add_argument("--folder", type=Path, help="that all machines see, for checkpoints")
     parser.add_argument("--weights", type=Path, help=".npz file for the trained weights")
     parser.add_argument("--result", type=Path, help="JSON file")
     options = parser.parse_args()
     with np.load(options.start) as arrays:
-        start = {"weights": layouts.read(options.start), "images": arrays["images"], "labels": arrays["labels"]}
+        start = {name: arrays[name] for name in ("images", "labels")}
+    start["weights"] = layouts.read(options.start)
     with running_ray(options.workers, options.address) as folder:
         losses, weights = ways[options.way](options, start, folder)
-    print(f"{options.way}: {options.workers} workers, {len(losses)} steps, last loss {losses[-1]:.4f}", flush=True)
-    if options.weights:
-        layouts.write(options.weights, weights)
-    if options.result:
-        result = {"way": options.way, "ranks": options.workers, "steps": len(losses), "losses": losses}
-        options.result.write_text(json.dumps(result) + "\n")
-
-
-if __name__ == "__main__":
-    main()
+    result = {"way": options.way, "ranks": options.workers, "losses": losses}
+    layouts.report(options, f"{options.way}: {options.workers} workers,", result, weights)

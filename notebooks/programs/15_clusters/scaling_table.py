@@ -1,9 +1,10 @@
 """Print the table of a scaling study from the results that its jobs have written.
 
-    python scaling_table.py scaling-17        # the folder that slurm/array.sbatch or pbs/array.pbs has filled
+    python scaling_table.py scaling-17  # the folder of slurm/array.sbatch or pbs/array.pbs
 
-One row for each result: ranks, step time, images per second, speedup over the smallest number of ranks, efficiency. A
-job that failed has written no result, or half of one: its row is missing, and the others stand.
+One row for each result: ranks, step time, images per second, speedup over the smallest number
+of ranks, efficiency. A job that failed has written no result, or half of one: its row is
+missing, and the others stand.
 """
 
 import argparse
@@ -55,17 +56,12 @@ def rows(results: list[dict[str, Any]]) -> list[list[str]]:
     return table
 
 
-def main() -> None:
-    """Print the table."""
+if __name__ == "__main__":
     parser = argparse.ArgumentParser(description="Print the table of a scaling study.")
-    parser.add_argument("folder", type=Path, help="with one JSON file for each number of ranks")
+    parser.add_argument("folder", type=Path, help="with one JSON file for each job")
     folder = parser.parse_args().folder
     results = read(folder)
     if not results:
-        parser.error(f"there is no result in {folder}: look for the error in the jobs' outputs")
+        parser.error(f"there is no result in {folder}: look at the jobs' outputs")
     for row in [HEADINGS, *rows(results)]:
         print("  ".join(f"{cell:>10}" for cell in row))
-
-
-if __name__ == "__main__":
-    main()

@@ -1,14 +1,15 @@
-"""Time the training step of a deep network with Horovod, in several ways of sending its gradients.
+"""Time the training step of a deep network with Horovod, sending gradients in several ways.
 
-Between nodes that `srun` or `mpirun` has chosen:
+Between nodes that `srun` or `mpirun` has chosen, and on a laptop:
 
-    srun --nodes=2 --ntasks-per-node=1 python slow_network.py --gloo-from-slurm --result times.json
+    srun --nodes=2 --ntasks-per-node=1 python slow_network.py --gloo-from-slurm
     mpirun -np 2 python slow_network.py --result times.json
+    horovodrun --gloo -np 2 python slow_network.py
 
-On a laptop: `horovodrun --gloo -np 2 python slow_network.py`. HOROVOD_FUSION_THRESHOLD=0 switches tensor fusion off for
-all ways. Two ranks measure every way, more or fewer ranks the plain step. The network has many small layers, so the
-number of messages counts as well as that of bytes. It is written without Keras and the DistributedGradientTape,
-whose graphs take longer to build than the steps to measure.
+HOROVOD_FUSION_THRESHOLD=0 switches tensor fusion off for all ways. Two ranks measure every
+way, more or fewer ranks the plain step. The network has many small layers, so the number of
+messages counts as well as that of bytes. Keras and the DistributedGradientTape would take
+longer to build their graphs than the steps to measure.
 """
 
 import argparse
@@ -18,51 +19,43 @@ from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
 
-from distlab import cluster_spec  # before TensorFlow: distlab selects tf-keras
+import distlab  # noqa: F401 - before TensorFlow: it selects tf-keras
 
 import horovod.tensorflow as hvd
 import numpy as np
 import tensorflow as tf
+from train_horovod import begin
 
 WAYS = ("plain", "fp16", "accumulate")
 INPUTS, CLASSES, SEED, LEARNING_RATE = 784, 10, 15, 0.01
 
 
-def parse() -> argparse.Namespace:
-    """The command line."""
-    parser = argparse.ArgumentParser(description="Time training steps with several ways of sending the gradients.")
-    parser.add_argument("--ways", nargs="+", choices=WAYS, help="(default: all with two ranks, else plain)")
-    parser.add_argument("--layers", type=int, default=20, help="hidden layers (default: 20)")
-    parser.add_argument("--width", type=int, default=100, help="units of each (default: 100)")
-    parser.add_argument("--batch", type=int, default=32, help="images per rank (default: 32)")
-    parser.add_argument("--batches", type=int, default=4, help="of a step that accumulates (default: 4)")
-    parser.add_argument("--repeats", type=int, default=5, help="of each measurement (default: 5)")
-    parser.add_argument("--gloo-from-slurm", action="store_true", help="srun has started the ranks, without MPI")
-    parser.add_argument("--result", type=Path, help="JSON file that rank 0 writes")
-    return parser.parse_args()
-
-
 def steps(options: argparse.Namespace) -> tuple[dict[str, Callable[[], None]], list[int]]:
-    """A step in each of the WAYS, one without communication ("alone"), and the bytes of each gradient."""
+    """A step in each of the WAYS, one "alone", and the bytes of each gradient."""
     widths = [INPUTS, *[options.width] * options.layers, CLASSES]
     layers = []
-    for number, (fan_in, units) in enumerate(pairwise(widths)):
-        kernel = tf.random.stateless_normal((fan_in, units), (SEED, number), stddev=(2 / fan_in) ** 0.5)
-        layers.append((tf.Variable(kernel), tf.Variable(tf.zeros(units))))
+    for number, shape in enumerate(pairwise(widths)):
+        kernel = tf.random.stateless_normal(
+            shape, (SEED, number), stddev=(2 / shape[0]) ** 0.5
+        )
+        layers.append((tf.Variable(kernel), tf.Variable(tf.zeros(shape[1]))))
     variables = [variable for layer in layers for variable in layer]
     images = tf.random.stateless_normal((options.batch, INPUTS), (hvd.rank(), 1))
-    labels = tf.random.stateless_uniform((options.batch,), (hvd.rank(), 2), 0, CLASSES, tf.int32)
+    seed, most = (hvd.rank(), 2), CLASSES
+    labels = tf.random.stateless_uniform((options.batch,), seed, 0, most, tf.int32)
 
     def gradients() -> list[tf.Tensor]:
         with tf.GradientTape() as tape:
             logits = images
             for number, (kernel, bias) in enumerate(layers):
                 logits = (tf.nn.relu(logits) if number else logits) @ kernel + bias
-            loss = tf.reduce_mean(tf.nn.sparse_softmax_cross_entropy_with_logits(labels, logits))
+            losses = tf.nn.sparse_softmax_cross_entropy_with_logits(labels, logits)
+            loss = tf.reduce_mean(losses)
         return tape.gradient(loss, variables)
 
-    def averaged(values: list[tf.Tensor], compression: type = hvd.Compression.none) -> list[tf.Tensor]:
-        return [hvd.allreduce(value, compression=compression, name=f"gradient.{i}") for i, value in enumerate(values)]
+    def averaged(values: list[tf.Tensor], by: type = hvd.Compression.none) -> list[tf.Tensor]:
+        named = {f"gradient.{number}": value for number, value in enumerate(values)}
+        return [hvd.allreduce(named[name], compression=by, name=name) for name in named]
 
     def apply(values: list[tf.Tensor]) -> None:
         for variable, value in zip(variables, values, strict=True):
@@ -103,7 +96,7 @@ def steps(options: argparse.Namespace) -> tuple[dict[str, Callable[[], None]], l
 
 
 def seconds(work: Callable[[], object], repeats: int) -> float:
-    """The median time of the work, after two repeats that do not count; all ranks begin together."""
+    """The median time of the work, after two repeats that do not count."""
     times = []
     hvd.allreduce(tf.zeros(1), name="barrier")
     for _ in range(repeats + 2):
@@ -115,23 +108,25 @@ def seconds(work: Callable[[], object], repeats: int) -> float:
 
 def main() -> None:
     """Measure; rank 0 writes and prints."""
-    options = parse()
-    if options.gloo_from_slurm:
-        cluster_spec.gloo_from_slurm()
-    else:
-        cluster_spec.check_mpi_of_srun(or_gloo=True)
-    hvd.init()
-    if gpus := tf.config.list_physical_devices("GPU"):
-        own = gpus[hvd.local_rank() % len(gpus)]
-        tf.config.set_visible_devices(own, "GPU")
-        tf.config.experimental.set_memory_growth(own, True)
+    parser = argparse.ArgumentParser(description="Time ways of sending the gradients.")
+    parser.add_argument("--ways", nargs="+", choices=WAYS, help="(two ranks: all; else plain)")
+    parser.add_argument("--layers", type=int, default=20, help="that are hidden (default: 20)")
+    parser.add_argument("--width", type=int, default=100, help="units of each (default: 100)")
+    parser.add_argument("--batch", type=int, default=32, help="images per rank (default: 32)")
+    parser.add_argument("--batches", type=int, default=4, help="that a step accumulates")
+    parser.add_argument("--repeats", type=int, default=5, help="of each measurement")
+    parser.add_argument("--gloo-from-slurm", action="store_true", help="by srun, without MPI")
+    parser.add_argument("--result", type=Path, help="JSON file that rank 0 writes")
+    options = parser.parse_args()
+    begin(options)
     step, sizes = steps(options)
-    result = {"ranks": hvd.size(), "gradients": len(sizes), "gradient_bytes": sum(sizes), "batch": options.batch}
-    result |= {"batches": options.batches, "alone": seconds(step["alone"], options.repeats)}
     ways = options.ways or (WAYS if hvd.size() == 2 else WAYS[:1])
-    result["ways"] = {way: seconds(step[way], options.repeats) for way in ways}
-    first = result["ways"][ways[0]]
-    result |= {"step_seconds": first, "images_per_second": hvd.size() * options.batch / first}
+    alone, *times = (seconds(step[way], options.repeats) for way in ("alone", *ways))
+    result = {"ranks": hvd.size(), "gradients": len(sizes), "gradient_bytes": sum(sizes)}
+    result |= {"batch": options.batch, "batches": options.batches, "alone": alone}
+    result["ways"] = dict(zip(ways, times, strict=True))
+    rate = hvd.size() * options.batch / times[0]
+    result |= {"step_seconds": times[0], "images_per_second": rate}
     if hvd.rank() == 0:
         for way, median in result["ways"].items():
             print(f"{way}: {1e3 * median:.1f} ms per step", flush=True)

@@ -1,12 +1,13 @@
-"""Train the network of this folder with MultiWorkerMirroredStrategy: one task per node, the cluster read from Slurm.
+"""Train with MultiWorkerMirroredStrategy: one task per node, the cluster read from Slurm.
 
-On the cluster of this machine, and as a job under Slurm:
+On the cluster of this machine, as a job under Slurm, and on a laptop:
 
-    distlab cluster run -- srun --nodes=3 --kill-on-bad-exit=1 python train_multi_worker.py --weights weights.npz
+    distlab cluster run -- srun --nodes=3 --kill-on-bad-exit=1 python train_multi_worker.py
     sbatch --nodes=3 slurm/batch.sbatch train_multi_worker.py --weights weights.npz
+    distlab launch --workers 2 train_multi_worker.py
 
-Without Slurm, each process gets its TF_CONFIG from who starts it: `distlab launch --workers 2 train_multi_worker.py`,
-or pbs/batch.pbs, which starts the processes by ssh. With neither, it is one process.
+Without Slurm, each process gets its TF_CONFIG from who starts it, as pbs/batch.pbs does by
+ssh. With neither, it is one process.
 """
 
 import argparse
@@ -20,13 +21,14 @@ import tensorflow as tf
 
 
 def train(options: argparse.Namespace, name: str) -> tuple[float, list[np.ndarray]]:
-    """Train as the worker that TF_CONFIG says, and report under that name; the last loss and the weights."""
+    """Train as TF_CONFIG says, and report under that name; the last loss and the weights."""
     with cluster_spec.interruptible():
         strategy = tf.distribute.MultiWorkerMirroredStrategy()
     workers = max(1, len(strategy.cluster_resolver.cluster_spec().as_dict().get("worker", [])))
     devices = strategy.num_replicas_in_sync // workers  # of each worker
     with strategy.scope():
-        layers = [tf.keras.layers.Dense(options.units, activation="relu"), tf.keras.layers.Dense(10)]
+        hidden = tf.keras.layers.Dense(options.units, activation="relu")
+        layers = [hidden, tf.keras.layers.Dense(10)]
         model = tf.keras.Sequential([tf.keras.layers.Input((network.INPUTS,)), *layers])
         model.set_weights(network.first_weights(options.units))
         optimizer = tf.keras.optimizers.SGD(options.learning_rate, momentum=network.MOMENTUM)
@@ -34,21 +36,26 @@ def train(options: argparse.Namespace, name: str) -> tuple[float, list[np.ndarra
 
     def replica_step(images: tf.Tensor, labels: tf.Tensor) -> tf.Tensor:
         with tf.GradientTape() as tape:
-            losses = tf.nn.sparse_softmax_cross_entropy_with_logits(labels, model(images, training=True))
+            logits = model(images, training=True)
+            losses = tf.nn.sparse_softmax_cross_entropy_with_logits(labels, logits)
             loss = tf.nn.compute_average_loss(losses, global_batch_size=options.batch)
         gradients = tape.gradient(loss, model.trainable_variables)
-        optimizer.apply_gradients(zip(gradients, model.trainable_variables, strict=True))  # sums over all workers
+        optimizer.apply_gradients(
+            zip(gradients, model.trainable_variables, strict=True)
+        )  # sums
         return loss
 
     @tf.function(autograph=False)  # nothing to translate
-    def step(images: tf.Tensor, labels: tf.Tensor) -> tf.Tensor:
-        return strategy.reduce("SUM", strategy.run(replica_step, args=(images, labels)), axis=None)
+    def step(*batch: tf.Tensor) -> tf.Tensor:
+        return strategy.reduce("SUM", strategy.run(replica_step, args=batch), axis=None)
 
     def by_device(array: np.ndarray) -> tf.distribute.DistributedValues:
         """Each device of this worker gets a part of the worker's batch."""
-        return strategy.experimental_distribute_values_from_function(
-            lambda context: tf.constant(array[context.replica_id_in_sync_group % devices :: devices])
-        )
+
+        def part(context: tf.distribute.experimental.ValueContext) -> tf.Tensor:
+            return tf.constant(array[context.replica_id_in_sync_group % devices :: devices])
+
+        return strategy.experimental_distribute_values_from_function(part)
 
     batches = network.Batches(options, strategy.cluster_resolver.task_id or 0, workers)
     for images, labels in batches:

@@ -18,7 +18,8 @@ mean_loss = tf.keras.losses.SparseCategoricalCrossentropy(from_logits=True)
 def main() -> None:
     """Train and report."""
     options = network.parser("Train in one process.").parse_args()
-    layers = [tf.keras.layers.Dense(options.units, activation="relu"), tf.keras.layers.Dense(10)]
+    hidden = tf.keras.layers.Dense(options.units, activation="relu")
+    layers = [hidden, tf.keras.layers.Dense(10)]
     model = tf.keras.Sequential([tf.keras.layers.Input((network.INPUTS,)), *layers])
     model.set_weights(network.first_weights(options.units))
     optimizer = tf.keras.optimizers.SGD(options.learning_rate, momentum=network.MOMENTUM)
