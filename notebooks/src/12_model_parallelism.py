@@ -530,7 +530,7 @@ checks.assert_equal(differences, [0.0] * len(differences), "weights")
 # Now real models, on servers of 8 A100 with 80 GB (Narayanan et al., 2021). First the memory: the states, the
 # activations of *one* sequence of 2,048 tokens, without and with recomputation, and how many GPUs the states fill.
 
-# %%
+# %% jupyter={"source_hidden": true}
 cluster = costs.HARDWARE["selene"]
 sizes = ("1.7b", "7.5b", "39b", "175b")
 models = [costs.TRANSFORMERS[f"gpt-{size}"] for size in sizes]
@@ -551,7 +551,7 @@ draw.calculator("memory")
 #
 # **Predict.** What does twice the number of GPUs do to the time of a step with ZeRO 3?
 
-# %% tags=["slide-output"]
+# %% jupyter={"source_hidden": true} tags=["slide-output"]
 gpt, sequences = costs.TRANSFORMERS["gpt-175b"], 1536
 published = [one for one in costs.THROUGHPUTS if one.what.startswith(gpt.name)]
 rates = costs.compare_figures(published)  # three runs with a split, three with ZeRO 3

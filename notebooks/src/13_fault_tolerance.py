@@ -193,7 +193,7 @@ programs.show(PROGRAMS / "train.py", "resume")
 # **Predict.** A save every 5 steps; worker 1 dies after step 13 (after 8 with `epochs=1`). How many steps must be done
 # twice?
 
-# %% tags=["varies"]
+# %% jupyter={"source_hidden": true} tags=["varies"]
 total, killed_at = 12 * epochs, min(13, 12 * epochs - 4)
 quiet = {"TF_CPP_MIN_LOG_LEVEL": "3"}
 settings = {"workers": 2, "result": True, "echo": False, "environment": quiet}
@@ -428,7 +428,7 @@ programs.show(PROGRAMS / "whole_checkpoints.py", "unreadable")
 # **Predict.** Which damage does each of the four checks miss?
 
 
-# %% tags=["slide-output"]
+# %% jupyter={"source_hidden": true} tags=["slide-output"]
 def lists_all(prefix):
     """The quick check: as many variables as in the undamaged checkpoint."""
     try:
@@ -519,7 +519,7 @@ programs.show(PROGRAMS / "train_elastic.py", "on_train_batch_end", "train", "sca
 #
 # **Predict.** A commit every 5 steps. How many steps are lost by the death, and how many by the addition?
 
-# %% tags=["varies"]
+# %% jupyter={"source_hidden": true} tags=["varies"]
 elastic, problem, added_at = None, launch.horovod_problem(), (killed_at + total) // 2
 if problem:
     print("Without Horovod:", problem)

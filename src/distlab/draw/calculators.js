@@ -60,7 +60,7 @@
 
   const memory = {
     inputs: {
-      model: { label: "Model", values: (_, data) => Object.keys(data.models), start: "gpt-175b", isMenu: true },
+      model: { label: "Model", values: (_, data) => Object.keys(data.models), start: "gpt-7.5b", isMenu: true },
       device: { label: "Memory of a device", values: () => [32e9, 80e9, 141e9], text: inBytes, start: 80e9, isMenu: true },
       tensor: { label: "Tensor parallel", values: () => powers(8), start: 1 },
       pipeline: {
