@@ -303,6 +303,7 @@
   const fit = (text) => {
     const lines = text.textContent.trimEnd().split("\n"), lengths = lines.map((line) => line.length);
     text.style.setProperty("--columns", Math.max(1, ...lengths.filter((length) => length <= LONGEST)));
+    text.classList.toggle("is-short", lines.length <= 20); // a third of a page of paper, which may not divide it
     if (!text.closest(".cell_output") || text.querySelector("span:not(:empty)")) return;
     const isEven = lines.length > 1 && Math.max(...lengths) === Math.min(...lengths);
     const isTable = isEven || lines.filter((line) => /\S {2,}\S/.test(line)).length > lines.length / 3;
