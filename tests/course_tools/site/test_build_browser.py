@@ -139,6 +139,9 @@ def test_the_search_finds_a_page_without_a_server(visitor: Visitor) -> None:
         ("umpyq", "check the spelling"),  # only inside of words
         ("alreduce", "Did you mean all-reduce?"),
         ("checkpiont", "Did you mean checkpoint?"),
+        ("bariers", "Did you mean barrier?"),
+        ("the gradient accumlation", "Did you mean gradient accumulation?"),
+        ("gradient umpyq", "check the spelling"),
     ):
         page.get_by_role("dialog").get_by_role("searchbox").fill(typed)
         expect(page.get_by_role("status").filter(has_text=said)).to_be_visible()
