@@ -42,8 +42,16 @@ def page(notebook: NotebookNode, meanings: Mapping[str, str]) -> NotebookNode:
             for output in cell.outputs:
                 _change_output(output, meanings)
             if cell.metadata.get("jupyter", {}).get("source_hidden"):
-                _tag(cell, "hide-input")
+                _tag(cell, "hide-input", what_code(cell.source))
     return notebook
+
+
+def what_code(source: str) -> str:
+    """What a folded cell's code is, in words."""
+    lines = [line for line in source.split("\n") if line.strip() and not line.startswith("#")]
+    if lines and lines[0].startswith(("import ", "from ")):
+        return "the imports"
+    return "the code of the picture" if "plt." in source or "draw." in source else "the code"
 
 
 def prose(text: str, meanings: Mapping[str, str]) -> str:
@@ -115,7 +123,7 @@ def names(source: str) -> tuple[set[str], set[str]]:
     return made, {node.id for node in names}
 
 
-def _tag(cell: NotebookNode, tag: str, what: str = "the code") -> None:
+def _tag(cell: NotebookNode, tag: str, what: str) -> None:
     """Fold a part of a cell, with a prompt that says what is shown."""
     cell.metadata.setdefault("tags", []).append(tag)
     cell.metadata["mystnb"] = {"code_prompt_show": f"Show {what}", "code_prompt_hide": f"Hide {what}"}

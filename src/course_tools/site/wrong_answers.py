@@ -22,7 +22,7 @@ PIECES = {
     "08": ("may_begin", "<= lead", "< lead"),
     "09": ("program", "pin by local rank", "pin by rank"),
     "10": ("plan", "global_batch / known_batch", "ranks"),
-    "11": ("audit", "steps * batch * gpus", "images"),
+    "11": ("alpha_beta", "steps / ranks * sizes", "steps * sizes"),
     "12": ("by_rows", "inputs @ rows) + bias", "inputs @ rows + bias)"),
     "13": ("plan", "interval / 2 / between_faults", "interval / between_faults"),
     "14": ("uneven", "len(counts) * counts[rank]", "counts[rank]"),

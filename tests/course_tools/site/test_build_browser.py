@@ -139,6 +139,9 @@ def test_the_search_finds_a_page_without_a_server(visitor: Visitor) -> None:
         ("umpyq", "check the spelling"),  # only inside of words
         ("alreduce", "Did you mean all-reduce?"),
         ("checkpiont", "Did you mean checkpoint?"),
+        ("bariers", "Did you mean barrier?"),
+        ("the gradient accumlation", "Did you mean gradient accumulation?"),
+        ("gradient umpyq", "check the spelling"),
     ):
         page.get_by_role("dialog").get_by_role("searchbox").fill(typed)
         expect(page.get_by_role("status").filter(has_text=said)).to_be_visible()
@@ -253,6 +256,9 @@ def test_paper_has_answers_and_one_picture_of_the_ring(visitor: Visitor) -> None
     page.emulate_media(media="print")
     assert strip.is_visible() and not player.is_visible()
     assert all(answer.is_visible() for answer in page.locator(".quiz-answer > :is(ol, ul)").all())
+    visitor.open(LAB)
+    expect(page.get_by_text("Write your answer here.").first).to_be_visible()
+    assert page.locator(".cell details").count() and not page.locator(".cell details:visible").count()
 
 
 def test_the_player_goes_through_the_steps_of_any_number_of_ranks_by_keyboard(visitor: Visitor) -> None:

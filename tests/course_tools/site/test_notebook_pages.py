@@ -38,6 +38,20 @@ def test_a_widget_becomes_its_words_and_a_result_stays() -> None:
 
 
 @pytest.mark.parametrize(
+    ("source", "what"),
+    [
+        ("# First:\n\nimport distlab\n\ndraw.ring()", "the imports"),
+        ("figure, axes = plt.subplots()", "the code of the picture"),
+        ("from_one = 1", "the code"),
+    ],
+)
+def test_a_folded_cell_says_which_code_it_has(source: str, what: str) -> None:
+    cell = new_code_cell(source, metadata={"jupyter": {"source_hidden": True}})
+    notebook_pages.page(new_notebook(cells=[cell]), {})
+    assert cell.metadata.mystnb == {"code_prompt_show": f"Show {what}", "code_prompt_hide": f"Hide {what}"}
+
+
+@pytest.mark.parametrize(
     ("formula", "space"),
     [(r"\ln 10", True), (r"-\ln\frac{1}{10}", True), (r"\sin\left(x\right)", False), ("p q", False)],
 )

@@ -205,7 +205,8 @@
   const search = (query, pages) => {
     const literal = (letter) => letter.replace(/[.*+?^${}()|[\]\\/]/, "\\$&");
     // "allreduce" finds "all-reduce", and "costs" finds "cost".
-    const spelled = (word) => [...word.replaceAll("-", "").replace(/(?<=[^su])s$/, "")].map(literal).join("-?");
+    const bare = (word) => word.toLowerCase().replaceAll("-", "").replace(/(?<=[^su])s$/, "");
+    const spelled = (word) => [...bare(word)].map(literal).join("-?");
     const asked = query.toLowerCase().split(/[^\p{L}\d.+_-]+/u).filter((word) => /[\p{L}\d]/u.test(word));
     const telling = asked.filter((word) => !STOP_WORDS.includes(word));
     const sought = telling.length ? telling : asked;
@@ -271,10 +272,14 @@
     const summary = element("summary", { textContent: `${items.length} more` });
     if (items.length) parts.push(element("details", {}, summary, element("ul", {}, ...items)));
     const nothing = () => {
-      if (sought.length > 1) return ["Nothing found; try fewer words."];
-      const known = [...glossary.map((text) => text.split(" (")[0]), ...headings()].filter((name) => name.length > 3);
-      const nearest = known.find((name) => isOneTypo(name.toLowerCase().replaceAll("-", ""), sought[0].replaceAll("-", "")));
-      if (!nearest) return ["Nothing found; check the spelling."];
+      const texts = pages.flatMap(([, sections]) => sections.flatMap(([, heading, texts, code]) => [heading, ...texts, ...code]));
+      const unknown = sought.filter((word, place) => !texts.some((text) => words[place].test(text)));
+      if (!unknown.length) return ["Nothing found; try fewer words."];
+      const terms = glossary.map((text) => text.split(" (")[0]);
+      const known = [...terms, ...terms.flatMap((name) => name.split(" ")), ...headings()].filter((name) => name.length > 3);
+      const meant = (word) => (unknown.includes(word) ? known.find((name) => isOneTypo(bare(name), bare(word))) : word);
+      if (!unknown.every(meant)) return ["Nothing found; check the spelling."];
+      const nearest = sought.map(meant).join(" ");
       const link = element("a", { href: `${ROOT}search.html?q=${encodeURIComponent(nearest)}`, textContent: nearest });
       return ["Nothing found. Did you mean ", link, "?"];
     };
@@ -303,6 +308,7 @@
   const fit = (text) => {
     const lines = text.textContent.trimEnd().split("\n"), lengths = lines.map((line) => line.length);
     text.style.setProperty("--columns", Math.max(1, ...lengths.filter((length) => length <= LONGEST)));
+    text.classList.toggle("is-short", lines.length <= 20); // a third of a page of paper, which may not divide it
     if (!text.closest(".cell_output") || text.querySelector("span:not(:empty)")) return;
     const isEven = lines.length > 1 && Math.max(...lengths) === Math.min(...lengths);
     const isTable = isEven || lines.filter((line) => /\S {2,}\S/.test(line)).length > lines.length / 3;
