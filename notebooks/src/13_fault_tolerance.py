@@ -314,7 +314,8 @@ for name, training in trainings.items():
     milliseconds, shares = 1e3 * training["step"], training["shares"]
     print(f"{name:16}{milliseconds:4.0f} ms per step, images {shares}")
 print(f"{'without it':16}{1e3 * pause * 64 / (ranks - 1):4.0f} ms per step (computed)\n")
-checks.assert_equal([training["difference"] for training in trainings.values()], [0] * 3, "weights")
+differences = [training["difference"] for training in trainings.values()]
+checks.assert_equal(differences, [0] * 3, "weights")
 least = np.argmin(trainings["slow"]["waiting"])
 which = "the slow one" if least == 1 else "not the slow one: other programs disturbed this run"
 factor = trainings["slow"]["step"] / trainings["even"]["step"]
