@@ -352,7 +352,7 @@ for batch_size in (64, 4096):
 # (**sharding**; FSDP, ZeRO): chapters 12 and 14.
 #
 # Divide a model yourself: ZeRO 1 shards the optimizer's state, ZeRO 2 also the gradients, and ZeRO 3 also the
-# parameters. On how few devices of 80 GB does GPT-3 fit? (Choose gpt-175b, and begin with one replica.)
+# parameters. On how few devices of 80 GB does gpt-175b fit? (Begin with one replica.)
 
 # %%
 draw.calculator("memory")
