@@ -29,14 +29,14 @@ SCRIPT = Path(__file__).with_suffix(".js")
 STYLE = """
 .distlab-calculator { margin: 0; max-width: 680px; }
 .distlab-calculator .controls {
-  display: grid; grid-template-columns: repeat(auto-fit, minmax(8.7rem, 1fr)); gap: .4rem 1.2rem;
+  display: grid; grid-template-columns: repeat(auto-fit, minmax(min(11.8rem, 100%), 1fr)); gap: .4rem 1.2rem;
 }
 .distlab-calculator .controls label { display: flex; justify-content: space-between; gap: .4rem; white-space: nowrap; }
 .distlab-calculator :is(input, select) { width: 100%; height: 1.8rem; margin: 0; font: inherit; }
 .distlab-calculator svg { display: block; max-width: 100%; margin-top: .75rem; background: white; }
 .distlab-calculator text { font-family: sans-serif; }
 .distlab-calculator .status { min-height: 3em; margin: .25rem 0; }
-@media print { .distlab-calculator .controls { display: none; } }
+@media print { .distlab-calculator input { display: none; } }
 """
 WITHOUT_SCRIPT = "The calculator needs JavaScript. In JupyterLab, run this cell."
 
