@@ -12,7 +12,7 @@
 # **Goal.** Recognise six faults of a distributed job by their signs, confirm each, and recover from it without losing
 # more than the steps since the last whole checkpoint.
 #
-# **Time.** 35 minutes to read, one minute to run.
+# **Time.** 30 minutes to read, one minute to run.
 #
 # **Before this.** [05 save and load](05_save_and_load.ipynb), [06
 # collectives](06_collectives_and_ring_all_reduce.ipynb), [07 multi-worker](07_multi_worker.ipynb), [09
