@@ -103,7 +103,7 @@ def install(build: Build, again: bool = False) -> None:
     """Install Horovod from the cached wheel, built first if it is not there. Raises NotBuilt.
 
     What is installed stays, and what was tried in vain with the same compiler is not tried again, unless `again`: then
-    the last build is built anew.
+    the last build is made again.
     """
     name, last, problem = wheel_name(build), record(), horovod_problem()
     attempt = {"name": name, "build": list(build), "compiler": compiler()}
