@@ -92,11 +92,11 @@ programs.show(Path("train_serial.py"), "batches", "begin", "step", "save", "trai
 # `train` gives `(state, steps)` as before. The check takes some seconds: two ranks first; then three, which resume.
 
 # %% [markdown]
-# Some calls that you may need:
+# Some calls that you may need, after `context = tf.distribute.get_replica_context()`:
 #
 # | | Horovod | in a function that `strategy.run` calls, or outside |
 # |---|---|---|
-# | a sum over ranks | `hvd.allreduce(x, op=hvd.Sum)` | `tf.distribute.get_replica_context().all_reduce("SUM", x)`, or `strategy.reduce("SUM", x, axis=None)` |
+# | a sum over ranks | `hvd.allreduce(x, op=hvd.Sum)` | `context.all_reduce("SUM", x)`, or `strategy.reduce("SUM", x, axis=None)` |
 # | of gradients | `hvd.DistributedGradientTape(tape, op=hvd.Sum)`; without `op` the average | `apply_gradients` adds them up |
 # | a part of each batch | `dataset.map(lambda words, labels: …)`, `words[start::step]` | `strategy.experimental_distribute_dataset(dataset)` |
 

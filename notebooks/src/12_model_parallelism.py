@@ -117,7 +117,7 @@ for _ in range(20):
                 variable.assign_sub(0.5 * gradient)
 
 
-# %%
+# %% jupyter={"source_hidden": true}
 # The same training with undivided weights:
 whole = [tf.Variable(first), tf.Variable(second)]
 for _ in range(20):
@@ -237,7 +237,7 @@ checks.assert_equal(differences, [0.0] * len(differences), "weights")
 programs.show(PROGRAMS / "mesh.py")
 
 
-# %% tags=["varies"]
+# %% jupyter={"source_hidden": true} tags=["varies"]
 def train_on_mesh():
     environment = {"PYTHONWARNINGS": "ignore", "TORCH_LOGS": "-dtensor"}
     how = {"python": frameworks.python("torch"), "environment": environment, **quiet}
@@ -409,7 +409,7 @@ checks.assert_equal(gradients[True], gradients[False], "gradients")
 spatial = programs.module(PROGRAMS / "spatial_split.py")
 programs.show(PROGRAMS / "spatial_split.py", "with_halo")
 
-# %%
+# %% jupyter={"source_hidden": true}
 image, kernels, target = spatial.problem(height=301, width=203)
 tiles = list(zip(*(spatial.tiles_of(whole, ranks) for whole in (image, target)), strict=True))
 

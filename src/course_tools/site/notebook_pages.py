@@ -24,7 +24,7 @@ WIDGET_IN_WORDS = re.compile(r"\[([A-Z].*\.)\]")
 WHERE_THE_SOLUTION_IS = re.compile(
     r"A\s+full\s+solution\s+is\s+next\s+to\s+this\s+file,\s+in\s+\[solution\.ipynb\]\(solution\.ipynb\)([^.]*\.)"
 )
-FOLDED = r"A full solution is folded below each answer, and in {download}`solution.ipynb <solution.ipynb>`\1"
+FOLDED = r"On screen a full solution is folded below each answer, and in {download}`solution.ipynb <solution.ipynb>`\1"
 COMMAND = "get_ipython"  # what IPython makes of a line for the shell
 
 

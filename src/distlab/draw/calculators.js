@@ -10,12 +10,13 @@
     number.toLocaleString("en-US", number < 1000 ? { maximumSignificantDigits: digits } : { maximumFractionDigits: 0 });
   const inUnits = (units) => (number, digits) => {
     const [unit, size] = units.find((each) => number >= 0.9995 * each[1]) || units[units.length - 1];
-    return `${rounded(number / size, digits)} ${unit}`;
+    return `${rounded(number / size, digits)}\u00a0${unit}`;
   };
   const inSeconds = inUnits([["s", 1], ["ms", 1e-3], ["µs", 1e-6]]);
-  const inTime = inUnits([["days", 86400], ["h", 3600], ["min", 60], ["s", 1]]);
+  const inUnitsOfTime = inUnits([["days", 86400], ["h", 3600], ["min", 60], ["s", 1]]);
+  const inTime = (seconds, digits) => inUnitsOfTime(seconds, digits).replace(/^1\u00a0days$/, "1\u00a0day");
   const inBytes = inUnits([["TB", 1e12], ["GB", 1e9], ["MB", 1e6], ["kB", 1e3]]);
-  const inPercent = (share) => `${rounded(100 * share)} %`;
+  const inPercent = (share) => `${rounded(100 * share)}\u00a0%`;
   const powers = (last) => range(Math.log2(last) + 1).map((power) => 2 ** power);
   // 1, 2, 5, 10, … times 10 to the power `first`.
   const decades = (first, count) =>

@@ -78,7 +78,7 @@ def solved(*given: tuple[str, str, bool], no_solutions: bool = False) -> list[No
 @pytest.mark.parametrize("no_solutions", [True, False])
 def test_a_lab_has_solutions_folded_below_the_answers(no_solutions: bool) -> None:
     text, answer, *rest = solved(("check()", "right", True), no_solutions=no_solutions)
-    folded = "A full solution is folded below each answer, and in {download}`solution.ipynb "
+    folded = "On screen a full solution is folded below each answer, and in {download}`solution.ipynb "
     assert text.source.startswith(folded) is not no_solutions
     assert answer.source == "..." and answer.metadata.tags == ["exercise"]
     if not no_solutions:

@@ -24,7 +24,7 @@
   };
 
   const opens = [];
-  const makePrediction = (card) => {
+  const makePrediction = (card, number) => {
     const waiting = waitingAfter(card);
     if (!waiting.length) return;
     const guess = element("input", { type: "text", required: true, autocomplete: "off" });
@@ -40,11 +40,16 @@
       form.replaceWith(status);
     };
     opens.push(() => form.isConnected && open());
-    form.addEventListener("submit", (event) => {
-      event.preventDefault();
-      const said = () => [element("b", { textContent: guess.value }), ". "];
+    const kept = `${window.location.pathname} ${number}`; // while the page is open, also when it is loaded again
+    const compareWith = (guessed) => {
+      const said = () => [element("b", { textContent: guessed }), ". "];
       open("Your guess: ", ...said());
       waiting[0].before(element("p", { className: "guessed" }, "You guessed: ", ...said()));
+    };
+    form.addEventListener("submit", (event) => {
+      event.preventDefault();
+      sessionStorage.setItem(kept, guess.value);
+      compareWith(guess.value);
       status.focus();
     });
     show.addEventListener("click", () => { open(); status.focus(); });
@@ -55,8 +60,8 @@
       status.focus({ preventScroll: true });
     });
     // What waits leaves a note, and a calculator can be had without a guess.
-    const number = waiting.filter((part) => part.matches(".cell_output")).length;
-    const what = number > 1 ? `The next ${number} outputs and their explanation wait` : "The output and its explanation wait";
+    const outputs = waiting.filter((part) => part.matches(".cell_output")).length;
+    const what = outputs > 1 ? `The next ${outputs} outputs and their explanation wait` : "The output and its explanation wait";
     const notes = waiting.flatMap((part, place) => {
       part.classList.add("is-waiting");
       const control = part.querySelector(".distlab-calculator :is(input, select)");
@@ -75,6 +80,7 @@
       return note;
     });
     card.append(form);
+    if (sessionStorage.getItem(kept)) compareWith(sessionStorage.getItem(kept));
   };
 
   // Quizzes
@@ -104,9 +110,8 @@
       const isRight = chosen + 1 === Number(quiz.dataset.answer);
       items.forEach((item) => item.classList.remove("is-right", "is-wrong"));
       items[chosen].classList.add(isRight ? "is-right" : "is-wrong");
-      const verdict = isRight || comments[chosen] ? [] : [element("strong", { textContent: "Not this one. " })];
-      const comment = comments[chosen] ? [...comments[chosen].cloneNode(true).childNodes] : [];
-      feedback.replaceChildren(...verdict, ...(comment.length || !isRight ? comment : [element("strong", { textContent: "Right." })]));
+      const comment = !isRight && comments[chosen]?.cloneNode(true).childNodes; // the answer says why a right one is right
+      feedback.replaceChildren(...(comment || [element("strong", { textContent: isRight ? "Right." : "Not this one." })]));
       if (!isRight) return;
       answer.open = quiz.dataset.right = true;
       const counts = ["[data-right]", ""].map((which) => document.querySelectorAll(`.quiz${which}`).length);
@@ -254,7 +259,6 @@
       return item;
     };
 
-    const headings = () => pages.flatMap(([, sections]) => sections.flatMap(([, heading]) => heading.split(/[^\p{L}\d-]+/u)));
     const glossary = pages.find(([page]) => page === "docs/glossary")?.[1].flatMap(([, , texts]) => texts) || [];
     const names = [sought.join(" "), sought.join(" ").replace(/s$/, "")].map((name) => `${name} (`);
     const entry = glossary.find((text) => names.some((name) => text.toLowerCase().startsWith(name)));
@@ -272,11 +276,13 @@
     const summary = element("summary", { textContent: `${items.length} more` });
     if (items.length) parts.push(element("details", {}, summary, element("ul", {}, ...items)));
     const nothing = () => {
-      const texts = pages.flatMap(([, sections]) => sections.flatMap(([, heading, texts, code]) => [heading, ...texts, ...code]));
+      const sections = pages.flatMap(([, ofPage]) => ofPage), headings = sections.map(([, heading]) => heading);
+      const texts = sections.flatMap(([, heading, said, code]) => [heading, ...said, ...code]);
       const unknown = sought.filter((word, place) => !texts.some((text) => words[place].test(text)));
       if (!unknown.length) return ["Nothing found; try fewer words."];
       const terms = glossary.map((text) => text.split(" (")[0]);
-      const known = [...terms, ...terms.flatMap((name) => name.split(" ")), ...headings()].filter((name) => name.length > 3);
+      const inWords = (each) => each.flatMap((text) => text.split(/[^\p{L}\d-]+/u));
+      const known = [terms, terms, headings, texts].flatMap((each, place) => (place ? inWords(each) : each)).filter((name) => name.length > 3);
       const meant = (word) => (unknown.includes(word) ? known.find((name) => isOneTypo(bare(name), bare(word))) : word);
       if (!unknown.every(meant)) return ["Nothing found; check the spelling."];
       const nearest = sought.map(meant).join(" ");

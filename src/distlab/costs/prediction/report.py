@@ -98,9 +98,11 @@ def splits_as_table(predictions: Sequence[SplitPrediction]) -> str:
         for prediction in predictions
     ]
     ranks, _, _, step, *_, speed, states, activations, _ = rows[-1]
+    fits = predictions[-1].fits
     conclusion = (
         f"On {ranks} rank{'s' if ranks != 1 else ''} a step takes {step} at {speed} TFLOP/s a device, whose memory is "
-        f"{'enough' if predictions[-1].fits else 'too small'} for{states} of states and{activations} of activations."
+        f"{'enough' if fits else 'too small'} for{states} of states and{activations} of activations"
+        f"{'.' if fits else '; --tensor, --pipeline and --zero divide them.'}"
     )
     return "\n".join([tables.text(header, rows, range(len(header) - 1), gap=""), "", conclusion, "", *about])
 
