@@ -579,7 +579,7 @@ print(f"its links need {traffic * cluster.between.seconds_per_byte:.1f} s for th
 # pipeline: it needs a reduce-scatter for every micro-batch, and a pipeline has many.
 
 
-# %%
+# %% jupyter={"source_hidden": true}
 def fastest(model, gpus=512, sequences=1024):
     """The fastest of all splits that divide this model and fit into memory."""
     steps = []

@@ -51,6 +51,8 @@ def what_code(source: str) -> str:
     lines = [line for line in source.split("\n") if line.strip() and not line.startswith("#")]
     if lines and lines[0].startswith(("import ", "from ")):
         return "the imports"
+    if "checks.assert_" in source:
+        return "the code of the comparison"
     return "the code of the picture" if "plt." in source or "draw." in source else "the code"
 
 

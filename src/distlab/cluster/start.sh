@@ -5,7 +5,7 @@ folder=$1 user=$2 as_user=$3 state=$PWD
 shift 3
 
 mkdir log state ssh
-cp "$folder/settings/slurm.conf" .
+cp "$folder/settings/slurm.conf" "$folder/settings/mpi.conf" .
 cp "$folder/settings/ssh_config" "$folder/settings/sshd_config" ssh
 echo "127.0.0.1 localhost" >hosts
 echo "10.99.0.254 login" >>hosts
