@@ -140,6 +140,7 @@ def test_the_search_finds_a_page_without_a_server(visitor: Visitor) -> None:
         ("alreduce", "Did you mean all-reduce?"),
         ("checkpiont", "Did you mean checkpoint?"),
         ("bariers", "Did you mean barrier?"),
+        ("tomogrm", "Did you mean tomogram?"),  # neither a term nor in a heading
         ("the gradient accumlation", "Did you mean gradient accumulation?"),
         ("gradient umpyq", "check the spelling"),
     ):
@@ -190,6 +191,8 @@ def test_an_output_waits_for_a_guess_made_by_keyboard_and_stands_on_paper(visito
     everything.click()
     expect(outputs).to_have_count(0)
     assert abs(cards.last.bounding_box()["y"] - place) < 2
+    page.reload()
+    expect(page.locator(".guessed")).to_have_text("You guessed: no; yes. ")
 
 
 def test_a_calculator_needs_no_guess(visitor: Visitor) -> None:

@@ -42,6 +42,7 @@ def test_a_widget_becomes_its_words_and_a_result_stays() -> None:
     [
         ("# First:\n\nimport distlab\n\ndraw.ring()", "the imports"),
         ("figure, axes = plt.subplots()", "the code of the picture"),
+        ("checks.assert_equal(one, other)", "the code of the comparison"),
         ("from_one = 1", "the code"),
     ],
 )
