@@ -5,6 +5,7 @@ import re
 from collections.abc import Sequence
 from importlib.resources import files
 from pathlib import Path
+from typing import Any
 
 from pygments.formatters import HtmlFormatter
 
@@ -12,7 +13,7 @@ from course_tools import notebooks, user_folders
 from course_tools.chapters import chapter_notebooks, is_chapter
 from course_tools.html_pages import from_template, title_of
 from course_tools.site.sources import chapters_without_run, newest_run
-from course_tools.slides import storyboard
+from course_tools.slides import markup, storyboard
 
 STATIC = Path(__file__).with_name("static")
 # What a deck needs of reveal.js, which the package sphinx-revealjs brings.
@@ -42,12 +43,13 @@ def build(chapters: Sequence[Path], folder: Path, executed: Path | None = None) 
 
     Raises PlainError for a wrong tag, and for a file that is no notebook.
     """
-    style = f"{HtmlFormatter().get_style_defs('.highlight')}\n{(STATIC / 'deck.css').read_text()}"
-    script = (STATIC / "deck.js").read_text()
+    values: dict[str, Any] = {"line": markup.of_line, "markdown": markup.of_markdown}
+    values["style"] = f"{HtmlFormatter().get_style_defs('.highlight')}\n{(STATIC / 'deck.css').read_text()}"
+    values["script"] = (STATIC / "deck.js").read_text()
     for file in chapters:
         notebook = notebooks.read(newest_run(file, executed) or file)
-        values = {"slides": storyboard.slides(notebook, file.parent), "title": title_of(notebook)}
-        from_template(STATIC / "deck.html.j2", folder / f"{file.stem}.html", style=style, script=script, **values)
+        values |= {"slides": storyboard.slides(notebook, file.parent), "title": title_of(notebook)}
+        from_template(STATIC / "deck.html.j2", folder / f"{file.stem}.html", **values)
     for name in NEEDED:
         (folder / REVEAL / name).parent.mkdir(parents=True, exist_ok=True)
         source = files("sphinx_revealjs") / "_static" / "revealjs" / name
