@@ -20,7 +20,6 @@ from course_tools.site.mathml import mathml
 TEMPLATES = Path(__file__).with_name("templates")
 CHAPTER = re.compile(r"^(?:\.\./notebooks/)?(\d\d[a-z]?_\w+)\.ipynb")
 GLOSSARY = "glossary.html"
-WIDGET_NOTE = "<p><em>In JupyterLab there is a slider here.</em></p>"
 
 
 class PageRenderer(IPythonRenderer):
@@ -88,10 +87,6 @@ def _write(notebook: NotebookNode, page: Path, folder: Path) -> None:
         renderer = PageRenderer(folder, page, context["cell"].get("attachments"))
         return str(MarkdownWithMath(renderer).render(source))
 
-    for cell in notebook.cells:
-        if cell.cell_type == "code":
-            cell.outputs = [_without_widget(output) for output in cell.outputs]
-    notebook.metadata.pop("widgets", None)
     template = (TEMPLATES / "page.html.j2").read_text()
     exporter = HTMLExporter(raw_template=template, filters={"markdown2html": markdown2html})
     html, _ = exporter.from_notebook_node(notebook, {"metadata": {"name": title_of(notebook)}})
@@ -113,9 +108,3 @@ def title_of(notebook: NotebookNode) -> str:
         if cell.cell_type == "markdown" and (heading := re.search(r"^# +(.+)$", cell.source, re.MULTILINE)):
             return heading[1].strip()
     return "Notebook"
-
-
-def _without_widget(output: NotebookNode) -> NotebookNode:
-    if notebooks.WIDGET_VIEW not in output.get("data", {}):
-        return output
-    return nbformat.v4.new_output("display_data", data={"text/html": WIDGET_NOTE})
