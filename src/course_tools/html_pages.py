@@ -61,16 +61,9 @@ def write_pages() -> None:
     pages = user_folders.announced("build", "the pages go") / "html"
     write_glossary(folder, pages)
     for notebook in files:
-        write_page(notebook, pages / f"{notebook.stem}.html", folder)
-        print(pages / f"{notebook.stem}.html")
-
-
-def write_page(notebook_file: Path, page: Path, folder: Path) -> None:
-    """Convert one executed notebook into one HTML file that shows everything without a network.
-
-    `folder` is where the notebook belongs. Raises PlainError if the file is no notebook.
-    """
-    _write(notebooks.read(notebook_file), page, folder)
+        page = pages / f"{notebook.stem}.html"
+        write_page(notebooks.read(notebook), page, folder)
+        print(page)
 
 
 def write_glossary(folder: Path, pages: Path) -> None:
@@ -78,10 +71,15 @@ def write_glossary(folder: Path, pages: Path) -> None:
     text = folder.parent / "docs" / "glossary.md"
     if text.is_file():
         cell = nbformat.v4.new_markdown_cell(text.read_text())
-        _write(nbformat.v4.new_notebook(cells=[cell]), pages / GLOSSARY, folder)
+        write_page(nbformat.v4.new_notebook(cells=[cell]), pages / GLOSSARY, folder)
 
 
-def _write(notebook: NotebookNode, page: Path, folder: Path) -> None:
+def write_page(notebook: NotebookNode, page: Path, folder: Path) -> None:
+    """Convert a notebook with outputs into one HTML file that shows everything without a network.
+
+    `folder` is where the notebook belongs.
+    """
+
     @jinja2.pass_context
     def markdown2html(context: jinja2.runtime.Context, source: str) -> str:
         renderer = PageRenderer(folder, page, context["cell"].get("attachments"))

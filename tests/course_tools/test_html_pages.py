@@ -41,7 +41,8 @@ def course(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.mark.slow
 def test_a_page_shows_everything_without_a_network_and_links_to_pages_and_files(course: Path) -> None:
     file = course / "build" / "html" / "00_rings.html"
-    html_pages.write_page(course / "notebooks" / "00_rings.ipynb", file, course / "notebooks")
+    notebook = nbformat.read(course / "notebooks" / "00_rings.ipynb", as_version=4)
+    html_pages.write_page(notebook, file, course / "notebooks")
     html_pages.write_glossary(course / "notebooks", file.parent)
     page = file.read_text()
     assert "<title>Rings</title>" in page and "$HOME" in page
