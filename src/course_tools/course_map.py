@@ -7,9 +7,9 @@ docs/sources.md the published numbers, and docs/commands.md.
 import json
 import re
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import nbformat
 from nbformat import NotebookNode
@@ -25,27 +25,8 @@ TEACHING, SOURCES, COMMANDS = DOCS / "teaching.md", DOCS / "sources.md", DOCS / 
 REPORT = Path("build/report.json")
 
 
-class Session(NamedTuple):
-    """One meeting of a class: chapters read and run together, labs done there, labs and chapters for home.
-
-    shorten: what to leave out where time is short.
-    """
-
-    when: str
-    chapters: Sequence[str]
-    labs: Sequence[str] = ()
-    at_home: str = "–"
-    shorten: str = "–"
-
-    def minutes(self, read: Mapping[str, int], labs: Mapping[str, int]) -> int:
-        """What its chapters and labs take together, by the minutes of each."""
-        return sum(read[chapter] for chapter in self.chapters) + sum(labs[lab] for lab in self.labs)
-
-
-SCHEDULES = {
-    title: [Session(**session) for session in sessions]
-    for title, sessions in tomllib.loads(Path(__file__).with_name("schedules.toml").read_text()).items()
-}
+SCHEDULES: dict[str, list[dict[str, Any]]] = tomllib.loads(Path(__file__).with_name("schedules.toml").read_text())
+"""By title, the meetings of a class; what the file says of each is in its own words."""
 
 
 class Entry(NamedTuple):
@@ -187,19 +168,18 @@ def schedules(read: Mapping[str, int], labs: Mapping[str, int]) -> str:
     header = ["When", "Chapters", "Labs", "Minutes", "At home", "If time is short, leave out"]
     texts = []
     for title, sessions in SCHEDULES.items():
-        rows = [
-            (
-                each.when,
-                ", ".join(each.chapters),
-                ", ".join(each.labs) or "–",
-                each.minutes(read, labs),
-                each.at_home,
-                each.shorten,
-            )
-            for each in sessions
-        ]
+        rows = []
+        for each in sessions:
+            lists = (", ".join(each.get(kind, ())) or "–" for kind in ("chapters", "labs"))
+            more = (each.get(kind, "–") for kind in ("at_home", "shorten"))
+            rows.append((each["when"], *lists, session_minutes(each, read, labs), *more))
         texts.append(f"### {title}\n\n{tables.markdown(header, rows, right=(3,))}")
     return "\n\n".join(texts)
+
+
+def session_minutes(session: Mapping[str, Any], read: Mapping[str, int], labs: Mapping[str, int]) -> int:
+    """What the chapters and labs of a meeting take together, by the minutes of each."""
+    return sum(read[chapter] for chapter in session["chapters"]) + sum(labs[lab] for lab in session.get("labs", ()))
 
 
 def replace_between(file: Path, name: str, table: str) -> None:

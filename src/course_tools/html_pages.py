@@ -20,7 +20,6 @@ from course_tools.site.mathml import mathml
 TEMPLATES = Path(__file__).with_name("templates")
 CHAPTER = re.compile(r"^(?:\.\./notebooks/)?(\d\d[a-z]?_\w+)\.ipynb")
 GLOSSARY = "glossary.html"
-WIDGET_NOTE = "<p><em>In JupyterLab there is a slider here.</em></p>"
 
 
 class PageRenderer(IPythonRenderer):
@@ -62,16 +61,9 @@ def write_pages() -> None:
     pages = user_folders.announced("build", "the pages go") / "html"
     write_glossary(folder, pages)
     for notebook in files:
-        write_page(notebook, pages / f"{notebook.stem}.html", folder)
-        print(pages / f"{notebook.stem}.html")
-
-
-def write_page(notebook_file: Path, page: Path, folder: Path) -> None:
-    """Convert one executed notebook into one HTML file that shows everything without a network.
-
-    `folder` is where the notebook belongs. Raises PlainError if the file is no notebook.
-    """
-    _write(notebooks.read(notebook_file), page, folder)
+        page = pages / f"{notebook.stem}.html"
+        write_page(notebooks.read(notebook), page, folder)
+        print(page)
 
 
 def write_glossary(folder: Path, pages: Path) -> None:
@@ -79,19 +71,20 @@ def write_glossary(folder: Path, pages: Path) -> None:
     text = folder.parent / "docs" / "glossary.md"
     if text.is_file():
         cell = nbformat.v4.new_markdown_cell(text.read_text())
-        _write(nbformat.v4.new_notebook(cells=[cell]), pages / GLOSSARY, folder)
+        write_page(nbformat.v4.new_notebook(cells=[cell]), pages / GLOSSARY, folder)
 
 
-def _write(notebook: NotebookNode, page: Path, folder: Path) -> None:
+def write_page(notebook: NotebookNode, page: Path, folder: Path) -> None:
+    """Convert a notebook with outputs into one HTML file that shows everything without a network.
+
+    `folder` is where the notebook belongs.
+    """
+
     @jinja2.pass_context
     def markdown2html(context: jinja2.runtime.Context, source: str) -> str:
         renderer = PageRenderer(folder, page, context["cell"].get("attachments"))
         return str(MarkdownWithMath(renderer).render(source))
 
-    for cell in notebook.cells:
-        if cell.cell_type == "code":
-            cell.outputs = [_without_widget(output) for output in cell.outputs]
-    notebook.metadata.pop("widgets", None)
     template = (TEMPLATES / "page.html.j2").read_text()
     exporter = HTMLExporter(raw_template=template, filters={"markdown2html": markdown2html})
     html, _ = exporter.from_notebook_node(notebook, {"metadata": {"name": title_of(notebook)}})
@@ -113,9 +106,3 @@ def title_of(notebook: NotebookNode) -> str:
         if cell.cell_type == "markdown" and (heading := re.search(r"^# +(.+)$", cell.source, re.MULTILINE)):
             return heading[1].strip()
     return "Notebook"
-
-
-def _without_widget(output: NotebookNode) -> NotebookNode:
-    if notebooks.WIDGET_VIEW not in output.get("data", {}):
-        return output
-    return nbformat.v4.new_output("display_data", data={"text/html": WIDGET_NOTE})

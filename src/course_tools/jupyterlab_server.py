@@ -4,7 +4,6 @@ import logging
 import os
 import sys
 from pathlib import Path
-from typing import NoReturn
 
 from jupyter_core import paths
 
@@ -61,20 +60,17 @@ def open_lab(*, fresh: str | None = None, copy_only: bool = False) -> int:
         print(f"All files of chapter {fresh.zfill(2)} are as in the course; {then}.")
         return 0
     print(f"Your working copy is {copy}; what you run there leaves the course's files as they are.", flush=True)
-    return 0 if copy_only else open_copy(copy)
+    if not copy_only:
+        open_copy(copy)
+    return 0
 
 
-def open_copy(copy: Path) -> int:
-    """Open JupyterLab on the working copy `copy`; returns 0 where one already runs, and prints its address."""
+def open_copy(copy: Path) -> None:
+    """Become a JupyterLab of the working copy `copy`, an absolute path; where one runs, print its address."""
     _leave_out_settings_of_others(copy)
     if address := running_on(copy):
         print(f"JupyterLab already runs on this copy: open {address} or end it first, by File > Shut Down.")
-        return 0
-    return replace_this_process(copy)
-
-
-def replace_this_process(copy: Path) -> NoReturn:
-    """Become a JupyterLab of the working copy `copy`, an absolute path."""
+        return
     command = [str(Path(sys.prefix) / "bin" / "jupyter"), "lab", f"--config={SETTINGS_OF_STUDENTS / 'server.json'}"]
     command += [f"--ServerApp.root_dir={copy}", f"--LabApp.app_settings_dir={SETTINGS_OF_STUDENTS}"]
     command += [f"--LabApp.extra_labextensions_path={SETTINGS_OF_STUDENTS / 'extensions'}"]

@@ -162,19 +162,13 @@ def note_cells(notebook: NotebookNode) -> None:
     notebook.metadata["distlab"] = nbformat.from_dict({"cells": _digest(notebook)})
 
 
-def is_as_made(file: Path) -> bool | None:
-    """Whether a notebook has the cells that it was made with; None if it cannot be read or notes nothing."""
+def require_not_edited(file: Path, source: Path) -> None:
+    """Raise PlainError if the notebook `file` has other cells than it was made with; `source` is its text."""
     try:
         notebook = nbformat.read(file, as_version=4)
     except Exception:  # whatever is wrong with it, there is nothing to keep for people who edit notebooks
-        return None
-    made = notebook.metadata.get("distlab", {}).get("cells")
-    return None if made is None else made == _digest(notebook)
-
-
-def require_not_edited(file: Path, source: Path) -> None:
-    """Raise PlainError if the notebook `file` has other cells than it was made with; `source` is its text."""
-    if is_as_made(file) is False:
+        return
+    if notebook.metadata.get("distlab", {}).get("cells") not in (None, _digest(notebook)):
         raise PlainError(
             f"{file} was edited itself, and making it again would drop these edits: make them in {source}, then remove "
             f"{file.name} and repeat the command."

@@ -1,5 +1,6 @@
 """`make execute`: papermill runs every notebook in processes of its own, watched and limited; a report at the end."""
 
+import itertools
 import json
 import os
 import re
@@ -7,8 +8,9 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from time import perf_counter
@@ -19,7 +21,6 @@ import psutil
 from nbformat import NotebookNode
 
 from course_tools.notebooks import SECONDS_PER_CELL
-from course_tools.resource_use import MIB, ResourceUse
 from distlab import launch
 from distlab.runtime import processes
 
@@ -31,8 +32,10 @@ FIGURES = Path(__file__).parents[2] / "docs" / "performance.json"
 """What each notebook took when the course was last measured (see `make bench`)."""
 
 UNKNOWN_SECONDS = 60.0  # for a notebook that was never measured
-MIB_PER_NOTEBOOK = 2048.0
+MIB, MIB_PER_NOTEBOOK = 2**20, 2048.0
 SECONDS_TO_START, SECONDS_BETWEEN_LOOKS = 300, 0.25
+# Reading the memory of many processes takes a tenth of a second, and that from them.
+LOOKS_PER_READING = 8
 MEGABYTES_PER_LOG = 10
 
 _STARTS = re.compile(
@@ -166,16 +169,18 @@ def run_one(
         return NotebookOutcome(SKIPPED, error=reason)
     executed, log = plan.build / "executed" / notebook.name, plan.build / "logs" / f"{notebook.stem}.log"
     executed.unlink(missing_ok=True)  # of an earlier run
-    mark, start = processes.new_mark(), perf_counter()
-    with log.open("w") as stream, ResourceUse(mark) as use:
+    outcome, mark, start = NotebookOutcome(OK), processes.new_mark(), perf_counter()
+    with log.open("w") as stream:
         process = _started(notebook, executed, plan, f"{outer_mark} {mark}", scratch, stream)
         try:
-            while (status := process.poll()) is None and not stopping.wait(SECONDS_BETWEEN_LOOKS):
-                if log.stat().st_size > MEGABYTES_PER_LOG * 10**6:
+            for peak in peak_memory(process, mark):
+                outcome.peak_memory_mib = peak
+                if stopping.is_set() or log.stat().st_size > MEGABYTES_PER_LOG * 10**6:
                     break
+            status = process.poll()
         finally:
             processes.end(mark)
-    outcome = NotebookOutcome(OK, perf_counter() - start, use.peak_memory / MIB)
+    outcome.seconds = perf_counter() - start
     cells = _cells(executed)
     notes = [cell.metadata.get("papermill", {}) for cell in cells]
     outcome.cell_seconds = [round(note.get("duration") or 0.0, 2) for note in notes]
@@ -190,6 +195,28 @@ def run_one(
         elif not _cells(notebook):
             outcome.error = f"it cannot be read as a notebook ({outcome.error})"
     return outcome
+
+
+def peak_memory(process: subprocess.Popen[str], mark: str) -> Iterator[float]:
+    """Until the process has ended, the most MiB so far of all that carries the mark, again and again.
+
+    On Linux a page that n processes share counts 1/n for each.
+    """
+    peak = 0
+    for look in itertools.count():
+        if look % LOOKS_PER_READING == 0:
+            peak = max(peak, sum(map(_memory, processes.alive(mark))))
+        yield peak / MIB
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(SECONDS_BETWEEN_LOOKS)
+            return
+
+
+def _memory(process: psutil.Process) -> int:
+    try:
+        return process.memory_full_info().pss if psutil.LINUX else process.memory_info().rss
+    except psutil.Error:  # it has ended
+        return 0
 
 
 def _started(

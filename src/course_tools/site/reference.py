@@ -31,9 +31,8 @@ ARGUMENT = re.compile(r"^((?:\\\*){0,2}\w+(?:, (?:\\\*){0,2}\w+)*): +")
 ARRAY_LIKE = re.compile(r"[~\w.]*_Buffer \| .*? \| [~\w.]*_NestedSequence\[complex \| bytes \| str\]")
 LONGEST_VALUE = 60  # of a constant that the page shows
 LIST_ITEM = re.compile(r" *(?:[-*]|\d+\.) ")
-CODE = re.compile(r"`([^`]+)`")
-# Outside of code they would begin emphasis, links and replacements.
-MARKS = re.compile(r"[\\*|]|(?<=\w)_(?!\w)")
+# Code, and what outside of code would begin emphasis, links and replacements.
+CODE_OR_MARK = re.compile(r"`[^`]+`|[\\*|]|(?<=\w)_(?!\w)")
 
 
 def write(folder: Path) -> None:
@@ -114,8 +113,7 @@ def as_markup(application: Sphinx, what: str, name: str, value: object, options:
 
 def _paragraph(block: str, arguments: set[str]) -> Iterator[str]:
     """The lines of a paragraph or list; what is said of an argument becomes an item of a list."""
-    parts = CODE.split(block)
-    text = "".join(f"``{part}``" if number % 2 else MARKS.sub(r"\\\g<0>", part) for number, part in enumerate(parts))
+    text = CODE_OR_MARK.sub(lambda found: f"`{found[0]}`" if found[0][0] == "`" else f"\\{found[0]}", block)
     indent = ""
     for number, line in enumerate(text.split("\n")):
         told = ARGUMENT.match(line)

@@ -24,8 +24,7 @@ def gather(course: Path, folder: Path, executed: Path | None, no_solutions: bool
     `executed` and `no_solutions` are those of `build.build`. Raises NoSuchName where there is no chapter.
     """
     course_notebooks, problems, names = chapter_notebooks(course / "notebooks"), [], []
-    if executed and (sentence := chapters_without_run(course_notebooks, executed)):
-        print(sentence)
+    runs = newest_runs(course_notebooks, executed) if executed else {}
     parts = [file for pattern in (*PARTS, PICTURES) for file in sorted(course.glob(pattern))]
     for file in [*course_notebooks, *parts]:
         name = file.relative_to(course)
@@ -41,7 +40,7 @@ def gather(course: Path, folder: Path, executed: Path | None, no_solutions: bool
             notebook_pages.solve(notebook, notebooks.read(file.with_name(SOLUTION)), no_solutions)
             nbformat.write(notebook, folder / name)
         else:
-            shutil.copyfile(newest_run(file, executed) or file, folder / name)
+            shutil.copyfile(runs.get(file, file), folder / name)
         names.append(name)
     report = executed.with_name("report.json") if executed else None
     for page, text in index_page.pages(course, sorted(names), report).items():
@@ -49,17 +48,16 @@ def gather(course: Path, folder: Path, executed: Path | None, no_solutions: bool
     return problems
 
 
-def chapters_without_run(course_notebooks: Sequence[Path], executed: Path) -> str:
-    """Say which chapters are shown with their committed outputs; "" if none is."""
-    numbers = [number_of(file.name) for file in course_notebooks if not newest_run(file, executed)]
-    few = f"With the committed outputs, since they have no newer run that came to its end: {', '.join(numbers)}."
-    return few if numbers else ""
-
-
-def newest_run(file: Path, executed: Path | None) -> Path | None:
-    """The executed notebook of a chapter, unless it is older than the committed one or did not come to its end."""
-    run = executed / file.name if executed and file.parent.name == "notebooks" else None
-    return run if run and ran_to_its_end(run) and run.stat().st_mtime >= file.stat().st_mtime else None
+def newest_runs(chapters: Sequence[Path], executed: Path) -> dict[Path, Path]:
+    """By chapter, its executed notebook if that is not older and came to its end; prints which chapters have none."""
+    found = {file: executed / file.name for file in chapters}
+    runs = {
+        file: run for file, run in found.items() if ran_to_its_end(run) and run.stat().st_mtime >= file.stat().st_mtime
+    }
+    if numbers := [number_of(file.name) for file in chapters if file not in runs]:
+        few = ", ".join(numbers)
+        print(f"With the committed outputs, since they have no newer run that came to its end: {few}.")
+    return runs
 
 
 def ran_to_its_end(file: Path) -> bool:

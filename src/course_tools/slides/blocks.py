@@ -2,25 +2,19 @@
 
 import itertools
 import re
-from collections.abc import Iterator
 from typing import NamedTuple
+
+from markdown_it import MarkdownIt
+from mdit_py_plugins.dollarmath import dollarmath_plugin
 
 HEADING, PREDICT, QUIZ, PICTURE = "heading", "predict", "quiz", "picture"
 TABLE, FORMULA, POINTS, CODE, TEXT = "table", "formula", "points", "code", "text"
-# How a block of each kind begins; what begins otherwise is text.
-BEGINNINGS = (
-    (QUIZ, re.compile(r"\*\*Question\.\*\*")),
-    (CODE, re.compile(r"```| {4}")),
-    (FORMULA, re.compile(r"\$\$")),
-    (HEADING, re.compile(r"#+ ")),
-    (PREDICT, re.compile(r"\*\*Predict\.\*\*")),
-    (PICTURE, re.compile(r"!\[")),
-    (TABLE, re.compile(r"\|")),
-    (POINTS, re.compile(r"(?:[-*]|\d+\.) ")),
-    (TEXT, re.compile("")),
-)
-# What may contain empty lines.
-WHOLE = re.compile(r"(^(?:\*\*Question\.\*\*.*?^</details>|```.*?^```|\$\$.*?\$\$)[^\n]*$)", re.MULTILINE | re.DOTALL)
+# What the parser of the site's Markdown takes a block for; of the others their beginning decides.
+PARSER = MarkdownIt().enable("table").use(dollarmath_plugin)
+KINDS = {"heading_open": HEADING, "table_open": TABLE, "math_block": FORMULA, "fence": CODE, "code_block": CODE}
+KINDS |= {"bullet_list_open": POINTS, "ordered_list_open": POINTS}
+BEGINNINGS = {"**Question.**": QUIZ, "**Predict.**": PREDICT, "![": PICTURE, "": TEXT}
+END_OF_QUIZ = "</details>"
 LIST_ITEM = re.compile(r"^(?:[-*]|\d+\.) +", re.MULTILINE)
 # A sentence ends where the next begins with a capital letter, a formula, code, bold or italics.
 END_OF_SENTENCE = re.compile(r"(?<=[.!?])(?<!e\.g\.)(?<!i\.e\.)(?<!vs\.)(?<!et al\.)[*_)\"”]*\s+(?=[A-Z*`$“\"(\[])")
@@ -37,25 +31,22 @@ class TextBlock(NamedTuple):
 
 
 def divided(text: str) -> list[TextBlock]:
-    """The blocks of a cell's Markdown, in their order. A list right after a prediction belongs to its question."""
+    """The blocks of a cell's Markdown, in their order: a question with its answer, a prediction with its list."""
     blocks: list[TextBlock] = []
-    for piece in _pieces(text):
-        kind = next(kind for kind, beginning in BEGINNINGS if beginning.match(piece))
-        if kind == POINTS and blocks and blocks[-1].kind == PREDICT:
-            blocks[-1] = TextBlock(PREDICT, f"{blocks[-1].text}\n\n{piece}")
+    lines, begin = text.split("\n"), 0
+    for token in PARSER.parse(text):
+        if token.level or not token.map:  # within a block, or its end
+            continue
+        before = blocks[-1] if blocks else TextBlock("", "")
+        beginning, kind = lines[token.map[0]], KINDS.get(token.type)
+        kind = kind or next(kind for start, kind in BEGINNINGS.items() if beginning.startswith(start))
+        in_quiz = before.kind == QUIZ and END_OF_QUIZ not in before.text
+        if in_quiz or (before.kind, kind) == (PREDICT, POINTS):
+            kind = blocks.pop().kind
         else:
-            blocks.append(TextBlock(kind, piece))
+            begin = token.map[0]
+        blocks.append(TextBlock(kind, "\n".join(lines[begin : token.map[1]]).strip("\n")))
     return blocks
-
-
-def _pieces(text: str) -> Iterator[str]:
-    """What is whole, and the paragraphs between; a heading or a question is divided from what is right below it."""
-    for number, part in enumerate(WHOLE.split(text)):
-        for paragraph in [part] if number % 2 else re.split(r"\n\s*\n", part):
-            lines = paragraph.strip("\n").split("\n")
-            first_of_list = next((number for number, line in enumerate(lines) if LIST_ITEM.match(line)), 0)
-            end = 0 if number % 2 else 1 if lines[0].startswith("#") else first_of_list
-            yield from filter(str.strip, ("\n".join(lines[:end]), "\n".join(lines[end:])))
 
 
 def items(text: str) -> list[str]:

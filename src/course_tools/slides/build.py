@@ -2,17 +2,18 @@
 
 import html
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from pathlib import Path
+from typing import Any
 
 from pygments.formatters import HtmlFormatter
 
 from course_tools import notebooks, user_folders
 from course_tools.chapters import chapter_notebooks, is_chapter
 from course_tools.html_pages import from_template, title_of
-from course_tools.site.sources import chapters_without_run, newest_run
-from course_tools.slides import storyboard
+from course_tools.site.sources import newest_runs
+from course_tools.slides import markup, storyboard
 
 STATIC = Path(__file__).with_name("static")
 # What a deck needs of reveal.js, which the package sphinx-revealjs brings.
@@ -29,25 +30,24 @@ def write_slides(*, only: str | None = None, executed: bool = False) -> None:
     """
     chapters = chapter_notebooks(Path("notebooks"), only)
     folder = user_folders.announced("build", "the slides go")
-    runs = folder / "executed" if executed else None
-    if runs and (sentence := chapters_without_run(chapters, runs)):
-        print(sentence)
+    runs = newest_runs(chapters, folder / "executed") if executed else {}
     print(build(chapters, folder / "slides", runs))
 
 
-def build(chapters: Sequence[Path], folder: Path, executed: Path | None = None) -> Path:
+def build(chapters: Sequence[Path], folder: Path, runs: Mapping[Path, Path] | None = None) -> Path:
     """Write a deck for each chapter to `folder`, which other decks may be in; returns the index of all decks there.
 
-    executed: a folder of executed notebooks; each that is in it, and not older, takes the place of the committed one.
+    runs: executed notebooks that take the place of committed ones.
 
     Raises PlainError for a wrong tag, and for a file that is no notebook.
     """
-    style = f"{HtmlFormatter().get_style_defs('.highlight')}\n{(STATIC / 'deck.css').read_text()}"
-    script = (STATIC / "deck.js").read_text()
+    values: dict[str, Any] = {"line": markup.of_line, "markdown": markup.of_markdown}
+    values["style"] = f"{HtmlFormatter().get_style_defs('.highlight')}\n{(STATIC / 'deck.css').read_text()}"
+    values["script"] = (STATIC / "deck.js").read_text()
     for file in chapters:
-        notebook = notebooks.read(newest_run(file, executed) or file)
-        values = {"slides": storyboard.slides(notebook, file.parent), "title": title_of(notebook)}
-        from_template(STATIC / "deck.html.j2", folder / f"{file.stem}.html", style=style, script=script, **values)
+        notebook = notebooks.read((runs or {}).get(file, file))
+        values |= {"slides": storyboard.slides(notebook, file.parent), "title": title_of(notebook)}
+        from_template(STATIC / "deck.html.j2", folder / f"{file.stem}.html", **values)
     for name in NEEDED:
         (folder / REVEAL / name).parent.mkdir(parents=True, exist_ok=True)
         source = files("sphinx_revealjs") / "_static" / "revealjs" / name

@@ -13,9 +13,16 @@ from nbconvert.filters.markdown_mistune import MarkdownWithMath
 from nbformat import NotebookNode
 
 from course_tools.html_pages import PageRenderer
+from course_tools.site import quizzes
 from course_tools.site.notebook_pages import WIDGET_IN_WORDS
-from course_tools.site.quizzes import Question
+from course_tools.slides import blocks
+from course_tools.slides.blocks import TextBlock
+from distlab.runtime.errors import PlainError
 
+# A block of such a kind shares its slide with nothing that leads to it.
+ALONE = (blocks.QUIZ, blocks.CODE)
+PREDICT = "**Predict.**"
+ASK = "Let everybody write an answer down before you go on."
 LONGEST_LINE, LONGEST_SENTENCE = 120, 95
 LINES_BY_PICTURE, LINES_WITH_GAPS = 4, 20
 HIGH = 1.6  # a picture whose width is less than so many heights takes the whole height, and words the place left of it
@@ -52,36 +59,49 @@ def of_line(text: str) -> str:
 
 def of_list(items: Sequence[str], numbered: bool = False) -> str:
     """A list of short texts."""
-    element = "ol" if numbered else "ul"
-    listed = "".join(f"<li>{of_line(item)}</li>" for item in items)
-    return f"<{element}>{listed}</{element}>"
+    return of_markdown("\n".join(f"{'1.' if numbered else '-'} {item}" for item in items))
 
 
-def of_prediction(text: str) -> str:
-    """A question that asks for a guess."""
-    return f'<p class="badge">Predict</p><div class="asked">{of_markdown(text.removeprefix("**Predict.**"))}</div>'
+def asked(text: str) -> str:
+    """What a prediction asks for, without the word before it."""
+    return text.removeprefix(PREDICT)
 
 
-def of_question_before(text: str) -> str:
-    """The prediction that was asked for, above what answers it."""
-    return f'<p class="before">{of_line(text.removeprefix("**Predict.**").split(chr(10) * 2)[0])}</p>'
+def of_block(block: TextBlock, folder: Path, is_whole: bool = False) -> tuple[str, list[str]]:
+    """What a slide shows of a block, and notes for the speaker.
+
+    folder: where pictures are relative to.  is_whole: a paragraph is shown, not only its conclusion.
+    """
+    match block.kind:
+        case blocks.PREDICT:
+            return f'<p class="badge">Predict</p><div class="asked">{of_markdown(asked(block.text))}</div>', [ASK]
+        case blocks.QUIZ:
+            return _of_quiz(block.text)
+        case blocks.PICTURE:
+            [(description, file)] = PICTURE.findall(block.text)
+            return _side_by_side([((folder / file).read_text(), " ".join(description.split()))]), []
+        case blocks.POINTS:
+            shown = [blocks.conclusion(item)[0] for item in blocks.items(block.text)]
+            return of_list(shown, block.text[0].isdigit()), [block.text]
+        case blocks.TEXT if not is_whole:
+            first, rest = blocks.conclusion(block.text)
+            return f"<p>{of_line(first)}</p>", [rest] if rest else []
+        case _:
+            return of_markdown(block.text), []
 
 
-def of_quiz(quiz: Question) -> str:
-    """A question with its choices; one key later the right one is marked."""
+def _of_quiz(text: str) -> tuple[str, list[str]]:
+    """A question with its choices, of which one key later the right one is marked; the answer is for the speaker."""
+    quiz = quizzes.parsed(text)
+    if quiz is None:
+        raise PlainError(f"This question has no choices, or does not say which is right:\n\n{text}")
     choices = "".join(
         f'<li class="fragment custom {"right" if number == quiz.right else "wrong"}" data-fragment-index="0">'
         f"{of_line(choice)}</li>"
         for number, choice in enumerate(quiz.choices, start=1)
     )
-    asked = f'<p class="badge">Question</p><div class="asked"><p>{of_line(quiz.question)}</p></div>'
-    return f"{asked}<ol>{choices}</ol>"
-
-
-def of_picture(text: str, folder: Path) -> str:
-    """The SVG picture that Markdown names relative to `folder`."""
-    [(description, file)] = PICTURE.findall(text)
-    return _side_by_side([((folder / file).read_text(), " ".join(description.split()))])
+    question = f'<p class="badge">Question</p><div class="asked"><p>{of_line(quiz.question)}</p></div>'
+    return f"{question}<ol>{choices}</ol>", [quiz.answer]
 
 
 def of_code(source: str) -> str:

@@ -18,25 +18,21 @@ from pathlib import Path
 from nbformat import NotebookNode
 
 from course_tools.html_pages import title_of
-from course_tools.site import quizzes
 from course_tools.slides import blocks, markup
-from course_tools.slides.blocks import TextBlock
 from distlab.runtime.errors import PlainError
 
 PREFIX = "slide-"
 OUTPUT, TAKEAWAY, CONTINUED = "output", "takeaway", "continued"
-SHORT = (blocks.TEXT, blocks.FORMULA, blocks.PICTURE, blocks.TABLE, blocks.POINTS)
-# Parts of one cell that share a slide.
-TOGETHER = {(first, then) for first in (blocks.TEXT, blocks.FORMULA) for then in (*SHORT, blocks.PREDICT)}
-TAGS = {*SHORT, blocks.PREDICT, blocks.QUIZ, blocks.CODE, OUTPUT, TAKEAWAY, CONTINUED}
 FIELD = re.compile(r"^(?:- )?\*\*([\w ]+)\.\*\*\s*(.*?)(?=^(?:- )?\*\*[\w ]+\.\*\*|\Z)", re.MULTILINE | re.DOTALL)
-ASK = "Let everybody write an answer down before you go on."
 COME_BACK = "By the end of the chapter everybody can answer these; they come back in the recap."
 
 
 @dataclass
 class Slide:
-    """A slide: its kind for the style sheet, the headings above it, HTML, and Markdown for the speaker."""
+    """A slide: its kind for the style sheet, the headings above it, HTML, and Markdown for the speaker.
+
+    asks: the prediction that it asks for.
+    """
 
     kind: str
     section: str
@@ -45,21 +41,6 @@ class Slide:
     takeaway: str = ""
     notes: list[str] = field(default_factory=list)
     asks: str = ""
-
-    def html(self) -> str:
-        """The slide without its notes."""
-        above = f'<p class="section">{markup.of_line(self.section)}</p>' if self.section else ""
-        title = "h1" if self.kind == "title" else "h2"
-        below = f'<p class="takeaway">{markup.of_line(self.takeaway)}</p>' if self.takeaway else ""
-        return (
-            f"<header>{above}<{title}>{markup.of_line(self.heading)}</{title}></header>"
-            f'<div class="body">{self.content}{below}</div>'
-        )
-
-    def notes_html(self) -> str:
-        """What the speaker sees."""
-        place = " – ".join(filter(None, [self.section, self.heading]))
-        return markup.of_markdown("\n\n".join([f"*In the notebook: {place}*", *self.notes]))
 
 
 def slides(notebook: NotebookNode, folder: Path) -> list[Slide]:
@@ -72,17 +53,15 @@ def slides(notebook: NotebookNode, folder: Path) -> list[Slide]:
     cutter = _Cutter(_opening(opening.source, chapter), chapter, folder)
     for cell in middle:
         tags = {tag.removeprefix(PREFIX) for tag in cell.metadata.get("tags", []) if tag.startswith(PREFIX)}
-        require_tags(cell, tags, TAGS)
-        if cell.cell_type == "code":
-            cutter.take_code(cell, tags)
-        elif cell.cell_type == "markdown":
+        if cell.cell_type == "markdown":
             cutter.take_text(cell, tags)
+        elif tags:
+            cutter.take_code(cell, tags)
     cutter.end_section()
     every = blocks.divided(closing.source)
-    claims = next((block for block in every if block.kind == blocks.POINTS), TextBlock(blocks.TEXT, ""))
-    recap = Slide("recap", chapter, "Recap", markup.of_list(blocks.items(claims.text)))
-    recap.notes = [block.text for block in every if block.kind != blocks.HEADING and block != claims]
-    return [*cutter.slides, recap]
+    claims = next((block.text for block in every if block.kind == blocks.POINTS), "")
+    notes = [block.text for block in every if block.kind != blocks.HEADING and block.text != claims]
+    return [*cutter.slides, Slide("recap", chapter, "Recap", markup.of_list(blocks.items(claims)), notes=notes)]
 
 
 def require_tags(cell: NotebookNode, tags: set[str], possible: set[str]) -> None:
@@ -109,82 +88,59 @@ class _Cutter:
     def __init__(self, opening: list[Slide], chapter: str, folder: Path) -> None:
         self.slides = opening
         self.folder = folder
-        self.above, self.heading = chapter, chapter
         self.chapter, self.section = chapter, ""
-        # Text below a heading belongs to the next slide, other text to the one before.
-        self.notes = opening[-1].notes
+        self.above, self.heading = chapter, chapter
+        # What is said below a heading or leads to a part belongs to the next slide; None: to the one before.
+        self.waiting: list[str] | None = None
 
     def take_text(self, cell: NotebookNode, tags: set[str]) -> None:
         """Show the parts of a cell's text that its tags name; note the others."""
         every = blocks.divided(cell.source)
+        require_tags(cell, tags, {block.kind for block in every} - {blocks.HEADING} | {TAKEAWAY, CONTINUED})
         kinds = tags - {TAKEAWAY, CONTINUED}
-        require_tags(cell, kinds, {block.kind for block in every})
         slide = self.slides[-1] if CONTINUED in tags else None
-        for number, block in enumerate(every):
-            leads = number + 1 < len(every) and every[number + 1].kind in kinds - {blocks.TEXT}
+        for block, then in zip(every, [*(block.kind for block in every[1:]), ""], strict=True):
+            leads = then in kinds - {blocks.TEXT}
             if block.kind == blocks.HEADING:
                 self._enter(block.text)
-            elif TAKEAWAY in tags and number == 0:
+            elif TAKEAWAY in tags and block is every[0]:
                 self.slides[-1].takeaway, rest = blocks.conclusion(block.text)
                 self._note(rest)
             elif block.kind in kinds and (block.kind != blocks.TEXT or leads or kinds == {blocks.TEXT}):
-                if slide is None or not (CONTINUED in tags or (slide.kind, block.kind) in TOGETHER):
+                shares = slide and slide.kind in (blocks.TEXT, blocks.FORMULA) and block.kind not in markup.ALONE
+                if slide is None or not (CONTINUED in tags or shares):
                     slide = self._begin(block.kind)
-                self._show(cell, block, slide, is_whole=leads and every[number + 1].kind == blocks.FORMULA)
+                if block.kind == blocks.PREDICT:
+                    slide.kind, slide.asks = blocks.PREDICT, markup.asked(block.text)
+                content, notes = markup.of_block(block, self.folder, is_whole=leads and then == blocks.FORMULA)
+                slide.content += content
+                slide.notes += notes
             else:
-                if leads and self.notes is self.slides[-1].notes:
-                    self.notes = []
+                if leads and self.waiting is None:
+                    self.waiting = []
                 self._note(block.text)
 
     def take_code(self, cell: NotebookNode, tags: set[str]) -> None:
         """Show what a cell printed and drew, or its code."""
-        if not tags & {OUTPUT, blocks.CODE}:
-            return
+        require_tags(cell, tags, {OUTPUT, blocks.CODE, CONTINUED})
         content, notes = markup.of_code(cell.source) if blocks.CODE in tags else "", []
         if OUTPUT in tags:
             output, whole = markup.of_outputs(cell.outputs)
-            if not output:
-                raise PlainError(f"Cell {cell.id} has the tag {PREFIX}{OUTPUT} and shows neither text nor an SVG.")
             content += output
             notes = [f"```\n{whole}\n```"] if whole else []
             notes += [] if blocks.CODE in tags else [f"```python\n{cell.source}\n```"]
         question = self.slides[-1].asks
         slide = self.slides[-1] if CONTINUED in tags else self._begin(OUTPUT)
         if question and "<figure" not in content:
-            content = markup.of_question_before(question) + content
+            [first, *_] = question.split("\n\n")
+            slide.content += f'<p class="before">{markup.of_line(first)}</p>'
         slide.content += content
         slide.notes += notes
 
-    def _show(self, cell: NotebookNode, block: TextBlock, slide: Slide, is_whole: bool) -> None:
-        """Put a part of the cell's text on the slide, and what is left of it into the notes."""
-        if block.kind == blocks.PREDICT:
-            slide.kind, slide.asks = blocks.PREDICT, block.text
-            slide.content += markup.of_prediction(block.text)
-            slide.notes.append(ASK)
-        elif block.kind == blocks.QUIZ:
-            quiz = quizzes.parsed(block.text)
-            if quiz is None:
-                raise PlainError(f"Cell {cell.id} has the tag {PREFIX}{blocks.QUIZ} and a question without choices.")
-            slide.content += markup.of_quiz(quiz)
-            slide.notes.append(quiz.answer)
-        elif block.kind == blocks.PICTURE:
-            slide.content += markup.of_picture(block.text, self.folder)
-        elif block.kind == blocks.POINTS:
-            shown = [blocks.conclusion(item)[0] for item in blocks.items(block.text)]
-            slide.content += markup.of_list(shown, block.text[0].isdigit())
-            slide.notes.append(block.text)
-        elif block.kind == blocks.TEXT and not is_whole:
-            first, rest = blocks.conclusion(block.text)
-            slide.content += f"<p>{markup.of_line(first)}</p>"
-            slide.notes += [rest] if rest else []
-        else:
-            slide.content += markup.of_markdown(block.text)
-
     def _begin(self, kind: str) -> Slide:
         """A new slide, whose notes begin with what was said since the heading."""
-        waiting = [] if self.notes is self.slides[-1].notes else self.notes
-        self.slides.append(Slide(kind, self.above, self.heading, notes=waiting))
-        self.notes = waiting
+        self.slides.append(Slide(kind, self.above, self.heading, notes=self.waiting or []))
+        self.waiting = None
         return self.slides[-1]
 
     def _enter(self, heading: str) -> None:
@@ -195,16 +151,16 @@ class _Cutter:
         else:
             self.end_section()
             self.above, self.heading, self.section = self.chapter, text, text
-        if self.notes is self.slides[-1].notes:
-            self.notes = []
+        self.waiting = self.waiting or []
 
     def end_section(self) -> None:
         """Give what is said in a section without slides to the slide before it."""
-        if self.notes is not self.slides[-1].notes and self.notes:
-            self.slides[-1].notes += [f"**{self.heading}**", *self.notes]
-        self.notes = self.slides[-1].notes
+        if self.waiting:
+            self.slides[-1].notes += [f"**{self.heading}**", *self.waiting]
+        self.waiting = None
 
     def _note(self, text: str) -> None:
         """Note a text; what is folded as plain text."""
         if text:
-            self.notes.append(re.sub(r"</?(?:details|summary)>", "", text).strip())
+            notes = self.slides[-1].notes if self.waiting is None else self.waiting
+            notes.append(re.sub(r"</?(?:details|summary)>", "", text).strip())

@@ -42,9 +42,12 @@ def start(command: list[str], mark: str, **options: Any) -> subprocess.Popen[str
     ends what it started in turn. `options` go to subprocess.Popen. A Ctrl-C in the terminal does not reach the program:
     who starts it ends it, with `end`.
     """
-    marks = " ".join(filter(None, [os.environ.get(MARK), mark]))
-    options["env"] = {**(options.get("env") or os.environ), MARK: marks}
+    options["env"] = {**(options.get("env") or os.environ), MARK: _with_marks_of_this_process(mark)}
     return subprocess.Popen(command, start_new_session=True, text=True, **options)
+
+
+def _with_marks_of_this_process(mark: str) -> str:
+    return f"{os.environ.get(MARK, '')} {mark}".strip()
 
 
 def alive(mark: str) -> list[psutil.Process]:
@@ -110,15 +113,13 @@ def guarded(mark: str, folder: str | Path | None = None) -> Iterator[None]:
 @contextmanager
 def marked(mark: str) -> Iterator[None]:
     """Whatever this process starts in the block carries the mark."""
-    before = os.environ.get(MARK)
-    os.environ[MARK] = " ".join(filter(None, [before, mark]))
+    before = os.environ.copy()
+    os.environ[MARK] = _with_marks_of_this_process(mark)
     try:
         yield
     finally:
-        if before is None:
-            del os.environ[MARK]
-        else:
-            os.environ[MARK] = before
+        del os.environ[MARK]
+        os.environ.update(before)
 
 
 def run(command: list[str], seconds: float, **options: Any) -> Finished:

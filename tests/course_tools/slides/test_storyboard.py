@@ -31,7 +31,7 @@ def test_the_slides_come_in_the_order_of_the_cells(deck: list[storyboard.Slide])
 
 
 def test_every_word_of_text_is_on_a_slide_or_in_the_notes(deck: list[storyboard.Slide]) -> None:
-    everything = " ".join(slide.html() + slide.notes_html() for slide in deck)
+    everything = " ".join(" ".join([slide.content, slide.takeaway, *slide.notes]) for slide in deck)
     for words in ("The next picture shows", "Arrows are messages", "5 minutes", "04."):
         assert words in everything
     assert "Only the speaker says this." in deck[-2].notes
@@ -54,8 +54,8 @@ def test_the_right_choice_is_marked_one_key_later_and_explained_in_the_notes(dec
 @pytest.mark.parametrize(
     ("cell", "sentence"),
     [
-        (text("Text.", "picure"), "has the tag slide-picure; it can have slide-code, "),
-        (text("Text.", "table"), "has the tag slide-table; it can have slide-text."),
+        (text("Text.", "picure"), "has the tag slide-picure; it can have slide-continued, "),
+        (text("Text.", "table"), "has the tag slide-table; it can have slide-continued, slide-takeaway, slide-text."),
     ],
 )
 def test_a_wrong_tag_is_one_sentence_with_the_cell(
