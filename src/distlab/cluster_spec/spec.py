@@ -24,6 +24,8 @@ class ClusterSpec:
     cluster: dict[str, tuple[str, ...]]
     task_type: str
     index: int
+    address: str | None
+    """The task's own "host:port"; None for an evaluator that the cluster does not list."""
 
     @property
     def name(self) -> str:
@@ -48,7 +50,8 @@ def tf_config(cluster: Mapping[str, Sequence[str]], task_type: str, index: int) 
 def check(text: str | None) -> ClusterSpec:
     """What the text, or `os.environ.get("TF_CONFIG")`, says; ClusterSpecError names the first mistake in it.
 
-    As TensorFlow does, it accepts an index that is written as text.
+    As TensorFlow does, it accepts an index that is written as text, and a job whose addresses are named by their
+    indices, `{"worker": {"1": "host1:2222"}}`: a sparse cluster, in which a process knows only some of the others.
     """
     config = _parsed(text)
     for field, fix in [
@@ -57,20 +60,15 @@ def check(text: str | None) -> ClusterSpec:
     ]:
         if not isinstance(config.get(field), dict):
             fail(f"{field} is missing from TF_CONFIG, or is not an object: {fix}")
-    cluster = config["cluster"]
-    for job, addresses in cluster.items():
-        _check_job("a name in cluster", job)
-        if not isinstance(addresses, list) or not addresses:
-            fail(f'cluster.{job} is {quoted(addresses)}, not a list of addresses: write ["host1:2222", ...]')
-        if job in ("chief", "evaluator") and len(addresses) > 1:
-            fail(f"cluster.{job} has {len(addresses)} addresses: there is at most one {job}, so keep one")
+    cluster = {job: _numbered(job, addresses) for job, addresses in config["cluster"].items()}
     if "worker" not in cluster and "chief" not in cluster:
         fail("cluster has no worker: nobody would train, so add their addresses as worker")
     if "evaluator" in cluster and "ps" in cluster:
         fail("cluster.evaluator makes the chief of a ps wait for it: leave it out, task.type says enough")
     _check_addresses(cluster)
     job, index = _checked_task(config["task"], cluster)
-    return ClusterSpec({job: tuple(each) for job, each in cluster.items()}, job, index)
+    listed = {job: tuple(addresses.values()) for job, addresses in cluster.items()}
+    return ClusterSpec(listed, job, index, cluster.get(job, {}).get(index))
 
 
 def check_all(texts: Iterable[str | None]) -> list[ClusterSpec]:
@@ -125,9 +123,24 @@ def _check_job(field: str, job: object) -> None:
         fail(f"{field} is {quoted(job)}, which TensorFlow does not know: write one of {', '.join(map(quoted, JOBS))}")
 
 
-def _check_addresses(cluster: dict[str, list[Any]]) -> None:
+def _numbered(job: str, addresses: Any) -> dict[int, Any]:
+    """The addresses of a job by their indices."""
+    _check_job("a name in cluster", job)
+    numbered = {}
+    if isinstance(addresses, list):
+        numbered = dict(enumerate(addresses))
+    elif isinstance(addresses, dict) and all(number.isdecimal() for number in addresses):
+        numbered = {int(number): address for number, address in addresses.items()}
+    if not numbered:
+        fail(f'cluster.{job} is {quoted(addresses)}, not a list of addresses: write ["host1:2222", ...]')
+    if job in ("chief", "evaluator") and len(numbered) > 1:
+        fail(f"cluster.{job} has {len(numbered)} addresses: there is at most one {job}, so keep one")
+    return numbered
+
+
+def _check_addresses(cluster: dict[str, dict[int, Any]]) -> None:
     """Each has a form that TensorFlow can use, and all tasks can reach each other."""
-    fields = {f"cluster.{job}[{index}]": each for job, all_ in cluster.items() for index, each in enumerate(all_)}
+    fields = {f"cluster.{job}[{index}]": each for job, all_ in cluster.items() for index, each in all_.items()}
     hosts, owners = {}, dict[tuple[str, int], str]()
     for field, address in fields.items():
         match = re.fullmatch(r"(\[[^][]+\]|[^][/:,\s]+)(?::([0-9]{0,5}))?", str(address))
@@ -157,7 +170,7 @@ def _is_this_host(host: str) -> bool:
     return host in ("localhost", "::1", "0.0.0.0") or host.startswith("127.")
 
 
-def _checked_task(task: dict[str, Any], cluster: dict[str, list[Any]]) -> tuple[str, int]:
+def _checked_task(task: dict[str, Any], cluster: dict[str, dict[int, Any]]) -> tuple[str, int]:
     """Its type and its index."""
     job, index = task.get("type"), task.get("index", "")
     _check_job("task.type", job)
@@ -165,8 +178,12 @@ def _checked_task(task: dict[str, Any], cluster: dict[str, list[Any]]) -> tuple[
         fail(f"task.type is {quoted(job)}, but cluster has no {job}: change it, or add an address to cluster.{job}")
     if isinstance(index, bool) or not re.fullmatch(r"-?\d+", str(index)):
         fail(f"task.index is {quoted(index)}, not a whole number: write 0 for the first task of its type")
-    count = len(cluster.get(str(job), [""]))
-    if not 0 <= int(index) < count:
+    addresses = cluster.get(str(job), {0: ""})
+    count = len(addresses)
+    if int(index) not in addresses:
+        if list(addresses) != list(range(count)):
+            known = ", ".join(map(str, addresses))
+            fail(f"task.index is {index}, and the sparse cluster.{job} has {known}: add its address")
         fix = f"write a number from 0 to {count - 1}, or add the missing addresses to cluster.{job}"
         fail(f"task.index is {quoted(index)}, but cluster.{job} has {count} addresses: {fix}")
     return str(job), int(index)

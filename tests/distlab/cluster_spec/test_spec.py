@@ -39,6 +39,11 @@ MISTAKES = [
     (index(0, "boss"), 'task.type is "boss"', 'one of "chief", "worker", "ps", "evaluator"'),
     (index(2), "task.index is 2, but cluster.worker has 2 addresses", "from 0 to 1, or add the missing"),
     (index("first"), 'task.index is "first"', "write 0"),
+    (
+        config({"worker": {"1": "b:1", "4": "c:1"}}),
+        "task.index is 0, and the sparse cluster.worker has 1, 4",
+        "add its",
+    ),
 ]
 
 
@@ -54,8 +59,9 @@ def test_a_mistake_is_one_sentence_with_field_and_fix(text: str | None, field: s
 def test_what_is_right_for_tensorflow_or_kubernetes_is_left_alone() -> None:
     text = json.dumps({**json.loads(config()), "environment": "cloud", "rpc_layer": "grpc"})
     assert check(text) == check(config())
-    assert not check(index(0, "evaluator")).is_chief  # which is outside of the cluster
-    assert check(index("1")).index == 1
+    outside = check(index(0, "evaluator"))  # of the cluster
+    assert (outside.address, outside.is_chief) == (None, False)
+    assert check(config({"worker": {"1": "b:1", "4": "c:1"}}, {"type": "worker", "index": "4"})).address == "c:1"
     assert len(check(workers("localhost:1", "127.0.0.1:2", "[::1]:3")).cluster["worker"]) == 3
     assert len(check(workers("[fe80::1]:2222", "10.0.0.1:2222")).cluster["worker"]) == 2
 
@@ -104,6 +110,7 @@ def test_tensorflow_reads_the_same(cluster: dict[str, list[str]], monkeypatch: p
         read = resolver.cluster_spec()
         assert read.as_dict() == cluster
         assert (resolver.task_type, resolver.task_id) == (spec.task_type, spec.index)
+        assert spec.address == read.task_address(spec.task_type, spec.index)
         if spec.task_type != "evaluator":  # TensorFlow calls an evaluator the chief of a cluster of its own
             assert spec.is_chief == multi_worker_util.is_chief(read, spec.task_type, spec.index)
     assert sum(spec.is_chief for spec in check_all(all_of(cluster)[::-1])) == 1
