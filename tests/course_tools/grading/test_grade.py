@@ -6,16 +6,16 @@ import json
 import os
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import nbformat
 import pytest
 
-from course_tools.grading import material
+from course_tools.grading import notebook
 from course_tools.grading.grade import grade
-from course_tools.grading.material import Material
-from course_tools.grading.notebook import SubmittedCell, Unreadable, fit, read
-from course_tools.grading.submission import Submission
+from course_tools.grading.notebook import Cell, Material, Role, Unreadable, fit, read
+from course_tools.grading.submissions import Submission
 from course_tools.sandbox import Kind
 from distlab.labs import Answer, Verdict
 from distlab.labs.verdict import NOT_DONE, RIGHT
@@ -35,7 +35,7 @@ def answer_cell(made: nbformat.NotebookNode, name: str) -> nbformat.NotebookNode
 def test_right_answers_get_all_points_untouched_ones_none(graded: Grading, handed_in: Handin, sample: Material) -> None:
     report = graded(handed_in())
     assert (points(report), report.note, report.troubles) == (ALL, "", [])
-    report = graded(handed_in(**sample.stubs))
+    report = graded(handed_in(**{step.name: step.text for step in sample.steps if step.role is Role.ANSWER}))
     assert (report.score, report.note) == (0, "")
     assert all(each.verdict.state is NOT_DONE for each in report.exercises)
 
@@ -130,7 +130,7 @@ def test_a_notebook_with_added_lost_and_copied_cells_is_judged_by_what_it_define
 
 def test_the_notebook_of_another_lab_is_to_be_looked_at(sample: Material, root: Path) -> None:
     submission = Submission("", "")
-    fit(read(next((root / "labs").glob("06_*/solution.ipynb")))[0], sample, submission)
+    fit(read(next((root / "labs").glob("06_*/solution.ipynb"))), sample, submission)
     assert submission.look_at == ["this is the notebook of another lab"]
 
 
@@ -140,14 +140,14 @@ def test_a_judge_that_fails_is_a_fault_for_the_instructor(
     def judge(answer: Answer, generator: object) -> Verdict:
         raise KeyError("unforeseen")
 
-    report = graded(handed_in(), material.load(sample_source, sample_lab.lab(judge)))
+    report = graded(handed_in(), notebook.load(sample_source, sample_lab.lab(judge)))
     assert report.troubles == ["mean: KeyError: 'unforeseen'"]
 
 
 def test_when_the_time_for_the_lab_is_used_up_earlier_points_stay(
     sample_source: Path, graded: Grading, handed_in: Handin
 ) -> None:
-    short = material.load(sample_source, sample_lab.lab(seconds_per_cell=3, seconds=4))
+    short = notebook.load(sample_source, sample_lab.lab(seconds_per_cell=3, seconds=4))
     report = graded(handed_in(steps="while True: pass", all_gather="while True: pass"), short)
     assert points(report) == {"mean": 2, "steps": 0, "all_gather": 0}
     assert "stopped after 4 s in all" in report.note
@@ -196,9 +196,9 @@ FORGERIES = {
 def test_what_is_seen_beside_a_student_s_code_cannot_easily_be_forged(
     number: str, exercise: str, answer: str, root: Path, kind: Kind
 ) -> None:
-    lab = material.load(next((root / "labs").glob(f"{number}_*/lab.py")))
-    solved = {step.name: step.text for step in lab.steps if step.kind is material.StepKind.ANSWER}
-    cells = [SubmittedCell(text, name, is_answer=True) for name, text in (solved | {exercise: answer}).items()]
+    lab = notebook.load(next((root / "labs").glob(f"{number}_*/lab.py")))
+    solved = read(next((root / "labs").glob(f"{number}_*/solution.ipynb")))
+    cells = [replace(cell, text=answer) if cell.name == exercise else cell for cell in solved]
     report = Submission("", lab.lab.name)
     grade(report, cells, lab, kind, seed=3)
     assert report.troubles == []
@@ -237,8 +237,8 @@ step = tf.function(lambda x: model(x, training=True))(np.zeros((1, 28, 28)))
 
 
 def test_what_students_usually_do_changes_nothing_of_the_checker(root: Path, kind: Kind) -> None:
-    lab = material.load(next((root / "labs").glob("03_*/lab.py")))
-    cells, _ = read(next((root / "labs").glob("03_*/solution.ipynb")))
+    lab = notebook.load(next((root / "labs").glob("03_*/lab.py")))
+    cells = read(next((root / "labs").glob("03_*/solution.ipynb")))
     report = Submission("", lab.lab.name)
-    grade(report, [*cells, SubmittedCell(HABITS)], lab, kind, seed=3)
+    grade(report, [*cells, Cell(Role.OWN, "", HABITS)], lab, kind, seed=3)
     assert (report.score, report.note) == (lab.lab.points, "")

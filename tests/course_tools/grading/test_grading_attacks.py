@@ -12,7 +12,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from course_tools.grading import grade, material
+from course_tools.grading import grade, notebook
 from course_tools.sandbox import wire
 from distlab.labs import Answer, Picture, Verdict, registry, wrong
 from distlab.labs.verdict import RIGHT
@@ -186,7 +186,7 @@ def test_a_verdict_that_quotes_a_huge_answer_is_cut_and_a_picture_that_never_end
         return wrong(f"not {answer.call('mean', [1.0])!r}", 0.5, endless)
 
     monkeypatch.setattr(grade, "SECONDS_TO_DRAW", 0.5)
-    quoting = material.load(sample_source, sample_lab.lab(judge))
+    quoting = notebook.load(sample_source, sample_lab.lab(judge))
     report = graded(handed_in(mean="def mean(values):\n    return 'x' * 15_000_000"), quoting)
     assert 1000 < len(report.exercises[0].verdict.text) < 5000
     assert report.exercises[0].picture is None and points(report) == {"mean": 1, "steps": 1, "all_gather": 3}

@@ -13,7 +13,7 @@ import psutil
 import pytest
 
 import distlab
-from course_tools.grading import material
+from course_tools.grading import notebook
 from course_tools.sandbox import TENSORFLOW, Kind, SandboxedWork, Setting, jail, protections
 from distlab import simulate
 from distlab.labs import Answer, NotDone, OwnAnswer, registry
@@ -199,7 +199,7 @@ def found(files, modules):
 def test_judges_solutions_and_what_a_lab_asks_for_are_not_in_its_jail(number: str, root: Path, kind: Kind) -> None:
     if kind is Kind.WEAK:
         pytest.skip("without namespaces nothing is hidden; the report of grading says so")
-    lab = material.load(next((root / "labs").glob(f"{number}_*/lab.py")))
+    lab = notebook.load(next((root / "labs").glob(f"{number}_*/lab.py")))
     others = [str(file) for name in ("lab.py", "solution.ipynb") for file in (root / "labs").glob(f"*/{name}")]
     modules = [*registry.MODULES.values(), *lab.lab.solved_in, "tests.conftest", "nbgrader_config"]
     opens = f"from distlab import labs\nlab = labs.open('{number}')\nlab.check('x')\nassert lab.points('x') == 0"
@@ -208,5 +208,5 @@ def test_judges_solutions_and_what_a_lab_asks_for_are_not_in_its_jail(number: st
             assert work.run_cell(text, SECONDS).error is None
         assert work.answer(SECONDS).call("found", [*map(str, registry.judges()), *others], modules) == []
         for step in lab.steps:
-            if step.kind is material.StepKind.GIVEN:
+            if step.role is notebook.Role.GIVEN:
                 assert work.run_cell(step.text, SECONDS).error is None

@@ -7,10 +7,10 @@ import nbformat
 import pytest
 
 from course_tools import lab_cells, lab_sources
-from course_tools.grading import material, notebook
+from course_tools.grading import notebook
 from course_tools.grading.grade import grade
-from course_tools.grading.material import Material
-from course_tools.grading.submission import Submission
+from course_tools.grading.notebook import Material
+from course_tools.grading.submissions import Submission
 from course_tools.sandbox import Kind, protections
 from tests.distlab.labs import sample_lab
 
@@ -31,7 +31,7 @@ def sample_source(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def sample(sample_source: Path) -> Material:
     """The sample lab, loaded."""
-    return material.load(sample_source, sample_lab.lab())
+    return notebook.load(sample_source, sample_lab.lab())
 
 
 @pytest.fixture(scope="session")
@@ -67,8 +67,7 @@ def graded(sample: Material, kind: Kind, tmp_path: Path) -> Grading:
     def grading(handed_in: nbformat.NotebookNode, of: Material = sample, seed: int = 3) -> Submission:
         submission = Submission("", of.lab.name, tmp_path / "lab.ipynb")
         nbformat.write(handed_in, submission.file)
-        cells, _ = notebook.read(submission.file)
-        grade(submission, cells, of, kind, seed)
+        grade(submission, notebook.read(submission.file), of, kind, seed)
         return submission
 
     return grading
