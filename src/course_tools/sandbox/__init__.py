@@ -8,7 +8,7 @@
 takes only plain data from there (`wire`). `protections` tries what holds on this machine.
 """
 
-from course_tools.sandbox.jail import PLAIN, TENSORFLOW, Kind, Limits, Setting
+from course_tools.sandbox.jail import PLAIN, TENSORFLOW, Kind, Setting
 from course_tools.sandbox.work import SandboxedWork, SandboxFailed
 
-__all__ = ["PLAIN", "TENSORFLOW", "Kind", "Limits", "SandboxFailed", "SandboxedWork", "Setting"]
+__all__ = ["PLAIN", "TENSORFLOW", "Kind", "SandboxFailed", "SandboxedWork", "Setting"]

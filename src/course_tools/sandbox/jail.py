@@ -43,24 +43,23 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True)
 class Limits:
-    """Sizes in bytes; `threads` counts those of all processes, `files` those on the jail's disk.
+    """On what all processes of a jail use together: bytes of memory and disk, processes, files on the disk.
 
-    `address_space` is that of each process (None: without limit), `memory` what all of them use together.
+    each: those that the system keeps for each process, as `resource` names them.
     """
 
-    memory: int = 1536 * MIB
-    address_space: int | None = 3072 * MIB
-    processes: int = 40
-    threads: int = 100
-    file: int = 32 * MIB
-    disk: int = 64 * MIB
-    files: int = 2500
-    open_files: int = 256
+    memory: int
+    disk: int
+    processes: int
+    files: int
+    each: dict[str, int]
 
 
-PLAIN = Limits()
+_EACH = {"CORE": 0, "AS": 3072 * MIB, "NPROC": 100, "FSIZE": 32 * MIB, "NOFILE": 256}  # NPROC counts threads
+PLAIN = Limits(1536 * MIB, 64 * MIB, 40, 2500, _EACH)
 # TensorFlow reserves address space that it never uses and starts threads by the number of cores.
-TENSORFLOW = Limits(6144 * MIB, None, 60, 4000, 256 * MIB, 512 * MIB, 20_000, 4096)
+_EACH_WITH_TENSORFLOW = {"CORE": 0, "NPROC": 4000, "FSIZE": 256 * MIB, "NOFILE": 4096}
+TENSORFLOW = Limits(6144 * MIB, 512 * MIB, 60, 20_000, _EACH_WITH_TENSORFLOW)
 
 
 @dataclass(frozen=True)
@@ -88,10 +87,7 @@ def candidates() -> list[Kind]:
 
 def command(setting: Setting, scratch: str) -> list[str]:
     """What starts `student` in the jail; `scratch` is any empty folder, in which the weak one works."""
-    limits, folder, leave = setting.limits, INSIDE, ["setpriv", "--pdeathsig=KILL", "--no-new-privs"]
-    kernels = {"CORE": 0, "FSIZE": limits.file, "NOFILE": limits.open_files, "NPROC": limits.threads}
-    if limits.address_space is not None:
-        kernels["AS"] = limits.address_space
+    limits, folder, leave = {**setting.limits.each}, INSIDE, ["setpriv", "--pdeathsig=KILL", "--no-new-privs"]
     # A user that no other jail of this machine has now.
     user = _FIRST_USER + secrets.randbelow(_FIRST_USER)
     if setting.kind is Kind.WEAK:
@@ -99,17 +95,18 @@ def command(setting: Setting, scratch: str) -> list[str]:
         if os.getuid() == 0:
             os.chown(folder, user, user)
         else:
-            del kernels["NPROC"]  # it counts what the user runs elsewhere too
+            del limits["NPROC"]  # it counts what the user runs elsewhere too
     if os.getuid() == 0:
         leave += [f"--reuid={user}", f"--regid={user}", "--clear-groups"]
     if os.getuid() == 0 or setting.kind is Kind.UTIL_LINUX:
         leave += ["--bounding-set=-all", "--inh-caps=-all"]
-    options = {"limits": kernels, "folder": folder, "modules": [*setting.modules]}
+    options = {"limits": limits, "folder": folder, "modules": [*setting.modules]}
     inner = [sys.executable, "-P", "-m", "course_tools.sandbox.student", json.dumps(options)]
     if sys.platform != "linux":
         return inner
-    make = {Kind.BUBBLEWRAP: _bubblewrap, Kind.UTIL_LINUX: _unshare, Kind.WEAK: lambda *of: []}[setting.kind]
-    return [*make(setting, scratch), *leave, *inner]
+    if setting.kind is Kind.BUBBLEWRAP:
+        return [*_bubblewrap(setting), *leave, *inner]
+    return [*(_unshare(setting, scratch) if setting.kind is Kind.UTIL_LINUX else []), *leave, *inner]
 
 
 def variables(setting: Setting, scratch: str) -> dict[str, str]:
@@ -120,7 +117,7 @@ def variables(setting: Setting, scratch: str) -> dict[str, str]:
     return environment.variables() | kept | dict.fromkeys(_SWITCHED_ON, "1") | own
 
 
-def _bubblewrap(setting: Setting, scratch: str) -> list[str]:
+def _bubblewrap(setting: Setting) -> list[str]:
     words = ["bwrap", "--die-with-parent", "--new-session", "--as-pid-1", "--unshare-all", "--unshare-user"]
     words += ["--disable-userns", "--uid", "1000", "--gid", "1000", "--hostname", "lab"]
     words += ["--dev", "/dev", "--proc", "/proc", "--dir", "/sys/class/net"]

@@ -30,7 +30,8 @@ from distlab.simulate import Rank
 from distlab.simulate.errors import copy_message
 from distlab.simulate.rank import NumberedRank
 
-_NO_LIMIT = 10.0**6
+NO_LIMIT = 10.0**6
+"""Seconds of an answer whose questions are limited elsewhere."""
 OPERATIONS = ("send", "receive", "receive_any", "exchange", "reduce", "compute")
 """What a rank program may ask of its rank."""
 # Magics that run Python code, and their options: the code runs, once.
@@ -134,7 +135,7 @@ class Student(OwnAnswer):
         shell.showtraceback = shell.showsyntaxerror = shell.system
         shell.getoutput = lambda command: []
         self.namespace: dict[str, Any] = shell.user_ns
-        super().__init__(self.namespace, _NO_LIMIT)
+        super().__init__(self.namespace, NO_LIMIT)
         self._ask = ask
         self._programs: dict[int, tuple[RemoteRank, Coroutine[Any, Plain, Any]]] = {}
 

@@ -5,17 +5,15 @@
 import os
 import socket
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
-import psutil
 import pytest
 
 from course_tools.grading import grade, notebook
 from course_tools.sandbox import wire
 from distlab.labs import Answer, Picture, Verdict, registry, wrong
-from distlab.labs.verdict import RIGHT
+from tests.course_tools.grading.submitted import wait_for_the_end_of
 from tests.distlab.labs import sample_lab
 from tests.distlab.labs.graded_sample import Grading, Handin
 from tests.distlab.labs.sample_lab import points
@@ -91,40 +89,10 @@ ATTACKS: dict[str, tuple[str, str]] = {
 }  # fmt: skip
 
 
-@pytest.fixture(scope="module")
-def port() -> Iterator[int]:
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        yield listener.getsockname()[1]
-
-
-@pytest.mark.parametrize(("text", "said"), ATTACKS.values(), ids=ATTACKS)
-def test_an_attack_costs_its_own_exercise_alone_and_leaves_nothing(
-    graded: Grading, handed_in: Handin, root: Path, port: int, text: str, said: str
-) -> None:
-    mark = f"{10**8 + os.getpid()}"
-    places = [f"{root}/Makefile", f"{root}/labs", "/etc/shadow", "/var"]
-    for name, value in {"places": places, "port": port, "pid": os.getpid(), "mark": mark}.items():
-        text = text.replace(f"{{{name}}}", str(value)).replace(f"{{{name}!r}}", repr(value))
-    report = graded(handed_in(steps=text), seed=987_123_654)
-    assert points(report) == {"mean": 2, "steps": 0, "all_gather": 3}
-    judged = report.exercises[1]
-    assert judged.verdict.state != RIGHT and report.troubles == []
-    assert said in f"{judged.verdict.text} {judged.error}"
-    until = time.monotonic() + 60
-    while any(mark in (process.info["cmdline"] or []) for process in psutil.process_iter(["cmdline"])):
-        assert time.monotonic() < until
-        time.sleep(0.05)
-
-
-def test_the_environment_and_the_files_are_those_of_the_lab(graded: Grading, handed_in: Handin) -> None:
-    loads = "{'PYTHONPATH', 'LD_PRELOAD', 'PYTHONSTARTUP'}"
-    text = f"import os\nsteps = 6 if os.listdir() == ['given.py'] and not {loads} & set(os.environ) else 0"
-    assert graded(handed_in(steps=text)).score == 6
-
-
 TURNS = "(rank.index + 1) % rank.size, {}, (rank.index - 1) % rank.size"
 FAKED = f"    for step in range(1, rank.size):\n        await rank.exchange({TURNS.format('np.zeros(6)')})\n"
 BOTH = f"rank.exchange({TURNS.format('np.concatenate([array, array]).view(Light)')})"
+# Of a rank program steps and bytes cannot be faked.
 RANK_CHEATS = {
     "takes the inputs from the other ranks' memory": "shared = {}\nasync def all_gather(rank, array):\n"
     f"    shared[rank.index] = array\n{FAKED}    return np.array([shared[i] for i in range(rank.size)])",
@@ -143,11 +111,34 @@ RANK_CHEATS = {
 }
 
 
-@pytest.mark.parametrize("text", RANK_CHEATS.values(), ids=RANK_CHEATS)
-def test_steps_and_bytes_of_a_rank_program_cannot_be_faked(graded: Grading, handed_in: Handin, text: str) -> None:
-    report = graded(handed_in(all_gather=text))
-    assert points(report) == {"mean": 2, "steps": 1, "all_gather": 0}
-    assert report.exercises[2].verdict.text and report.troubles == []
+@pytest.fixture(scope="module")
+def port() -> Iterator[int]:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        yield listener.getsockname()[1]
+
+
+CASES = [("steps", *case) for case in ATTACKS.values()] + [("all_gather", text, "") for text in RANK_CHEATS.values()]
+
+
+@pytest.mark.parametrize(("exercise", "text", "said"), CASES, ids=[*ATTACKS, *RANK_CHEATS])
+def test_an_attack_costs_its_own_exercise_alone_and_leaves_nothing(
+    graded: Grading, handed_in: Handin, root: Path, port: int, exercise: str, text: str, said: str
+) -> None:
+    mark = f"{10**8 + os.getpid()}"
+    places = [f"{root}/Makefile", f"{root}/labs", "/etc/shadow", "/var"]
+    for name, value in {"places": places, "port": port, "pid": os.getpid(), "mark": mark}.items():
+        text = text.replace(f"{{{name}}}", str(value)).replace(f"{{{name}!r}}", repr(value))
+    report = graded(handed_in(**{exercise: text}), seed=987_123_654)
+    assert points(report) == {"mean": 2, "steps": 1, "all_gather": 3} | {exercise: 0} and report.troubles == []
+    (judged,) = (each for each in report.exercises if each.name == exercise)
+    assert judged.verdict.text and said in f"{judged.verdict.text} {judged.error}"
+    wait_for_the_end_of(mark)
+
+
+def test_the_environment_and_the_files_are_those_of_the_lab(graded: Grading, handed_in: Handin) -> None:
+    loads = "{'PYTHONPATH', 'LD_PRELOAD', 'PYTHONSTARTUP'}"
+    text = f"import os\nsteps = 6 if os.listdir() == ['given.py'] and not {loads} & set(os.environ) else 0"
+    assert graded(handed_in(steps=text)).score == 6
 
 
 def test_checks_and_given_cells_can_be_deleted_or_rewritten_without_any_effect(

@@ -4,12 +4,10 @@ import os
 import shutil
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
-import psutil
 import pytest
 
 import distlab
@@ -20,6 +18,7 @@ from distlab.labs import Answer, NotDone, OwnAnswer, registry
 from distlab.labs.answer_errors import Gone, TookTooLong
 from distlab.runtime.errors import PlainError
 from distlab.simulate import Network, World
+from tests.course_tools.grading.submitted import wait_for_the_end_of
 
 pytestmark = pytest.mark.slow
 NETWORK = Network(latency=1e-6, seconds_per_byte=1e-9, seconds_per_byte_reduced=1e-10)
@@ -37,7 +36,7 @@ from distlab.collectives import ring_all_reduce
 async def any_order(rank, array):
     if rank.index:
         await rank.compute(1e-6 * (rank.size - rank.index))
-        await rank.send(0, array)
+        await rank.send(array=array, to=0)
         return rank.now
     return [await rank.receive_any() for _ in range(1, rank.size)]
 
@@ -160,14 +159,6 @@ with SandboxedWork(Setting(kind=Kind[sys.argv[2]])) as work:
     print("started", flush=True)
     work.run_cell("while True: pass", 600)
 """
-
-
-def wait_for_the_end_of(seconds: str) -> None:
-    """Until no process sleeps so many seconds."""
-    until = time.monotonic() + SECONDS
-    while any(each.info["cmdline"] == ["sleep", seconds] for each in psutil.process_iter(["cmdline"])):
-        assert time.monotonic() < until
-        time.sleep(0.05)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="jails are Linux's")
