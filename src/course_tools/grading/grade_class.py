@@ -3,6 +3,7 @@
 import json
 import multiprocessing
 import os
+import pickle
 import resource
 import secrets
 import signal
@@ -11,10 +12,10 @@ from collections.abc import Callable, Generator, Sequence
 from contextlib import closing
 from dataclasses import replace
 from datetime import datetime, timedelta
-from multiprocessing.connection import Connection, wait
+from multiprocessing.connection import wait
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Annotated, Any, cast
+from typing import Annotated, Any
 
 import psutil
 from cyclopts import Parameter, Token
@@ -182,35 +183,32 @@ def _apart(
     """
     fork, running = multiprocessing.get_context("fork"), dict[Any, tuple[int, Any]]()
 
-    def work(number: int, writing: "Connection[Any, Any]") -> None:
+    def work(number: int, file: Path) -> None:
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
         _limit_memory()
-        writing.send(graded(found[number]))
+        file.write_bytes(pickle.dumps(graded(found[number])))
 
-    try:
-        while numbers or running:
-            while numbers and len(running) < at_once:
-                number = numbers.pop(0)
-                reading, writing = fork.Pipe(duplex=False)
-                process = fork.Process(target=work, args=(number, writing))
-                process.start()
-                writing.close()
-                running[reading] = number, process
-            for ended in wait(list(running)):
-                number, process = running.pop(ended)
-                try:
-                    row: Submission = cast("Connection[Any, Any]", ended).recv()
-                except Exception:  # it was killed, perhaps in the middle of its answer
+    with TemporaryDirectory(prefix="distlab-grades-") as folder:
+        try:
+            while numbers or running:
+                while numbers and len(running) < at_once:
+                    number = numbers.pop(0)
+                    process = fork.Process(target=work, args=(number, Path(folder, str(number))))
+                    process.start()
+                    running[process.sentinel] = number, process
+                for ended in wait(list(running)):
+                    number, process = running.pop(ended)
                     process.join()
-                    trouble = f"the process that graded it ended with status {process.exitcode}"
-                    row = replace(found[number], troubles=[trouble])
+                    if process.exitcode == 0:
+                        yield number, pickle.loads(Path(folder, str(number)).read_bytes())  # from our own process
+                    else:
+                        trouble = f"the process that graded it ended with status {process.exitcode}"
+                        yield number, replace(found[number], troubles=[trouble])
+        finally:
+            for _, process in running.values():
                 process.kill()
                 process.join()
-                yield number, row
-    finally:
-        for _, process in running.values():
-            process.kill()
 
 
 def _conclude(row: Submission) -> None:
