@@ -5,11 +5,9 @@
 import json
 import os
 import sys
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-import nbformat
 import pytest
 
 from course_tools.grading import notebook
@@ -25,11 +23,6 @@ from tests.distlab.labs.sample_lab import points
 
 pytestmark = pytest.mark.slow
 ALL = {"mean": 2, "steps": 1, "all_gather": 3}
-added = nbformat.v4.new_code_cell
-
-
-def answer_cell(made: nbformat.NotebookNode, name: str) -> nbformat.NotebookNode:
-    return next(cell for cell in made.cells if cell.metadata.get("nbgrader", {}).get("grade_id") == name)
 
 
 def test_right_answers_get_all_points_untouched_ones_none(graded: Grading, handed_in: Handin, sample: Material) -> None:
@@ -68,64 +61,44 @@ def test_a_mistake_in_a_cell_is_told_with_class_and_line_and_noted(graded: Gradi
     assert report.note == "the cell of mean failed; the cell of steps failed"
 
 
-def own_cells(made: nbformat.NotebookNode) -> None:
-    answer_cell(made, "steps").source = "steps = half() * 2"
-    made.cells.insert(made.cells.index(answer_cell(made, "steps")), added("def half():\n    return 3"))
-    made.cells.insert(made.cells.index(answer_cell(made, "check_steps")) + 1, added("steps = 7"))
-    made.cells[:0] = [added("1 / 0")]
-
-
-def lost_metadata(made: nbformat.NotebookNode) -> None:
-    for name in ALL:
-        answer_cell(made, name).metadata.clear()
-
-
-def deleted(made: nbformat.NotebookNode) -> None:
-    made.cells.remove(answer_cell(made, "steps"))
-
-
-def no_code(made: nbformat.NotebookNode) -> None:
-    cell = answer_cell(made, "steps")
-    made.cells[made.cells.index(cell)] = nbformat.v4.new_markdown_cell(cell.source, metadata=cell.metadata)
-
-
-def copied(made: nbformat.NotebookNode, steps: int = 6) -> None:
-    """Two answers, and an untouched copy, which does not count."""
-    answer_cell(made, "steps").source = f"steps = {13 - steps}"
-    for text in (f"steps = {steps}", "steps = None\n# Write your answer here.\n..."):
-        made.cells.append(added(text, metadata=nbformat.from_dict(answer_cell(made, "steps")).metadata))
-
-
-def older_copy_below(made: nbformat.NotebookNode) -> None:
-    copied(made, 7)
-
-
+MEAN, STEPS, GATHER = (Cell(Role.ANSWER, name, text) for name, text in sample_lab.ANSWERS.items())
+CHECKED, WRONG = Cell(Role.JUDGE, "steps"), replace(STEPS, text="steps = 7")
+UNTOUCHED = replace(STEPS, text="steps = None\n# Write your answer here.\n...")
+HALF, FAILS, TOO_LATE = (Cell(Role.OWN, "", text) for text in ("def half(): return 3", "1 / 0", "steps = 7"))
 MISSING = "the cell of {} is missing: what other cells define was judged"
 COPIED = "steps is answered in 2 cells, the last one counts"
-CHANGES = [
-    (own_cells, 1, ["code cell 1 failed"], []),
-    (lost_metadata, 1, [MISSING.format(name) for name in ALL], []),
-    (deleted, 0, [MISSING.format("steps")], []),
-    (no_code, 0, [MISSING.format("steps")], ["the cell of steps is no code cell any more"]),
-    (copied, 1, [COPIED], []),
-    (older_copy_below, 0, [COPIED], ["steps is answered in several cells, and the last one is not right"]),
-]
+OLDER = "steps is answered in several cells, and the last one is not right"
+# Cells, the points for steps, and what is noted; a note that begins with ! is to be looked at.
+CHANGES = {
+    "own cells": (
+        [FAILS, MEAN, HALF, replace(STEPS, text="steps = half() * 2"), CHECKED, TOO_LATE, GATHER],
+        1,
+        ["code cell 1 failed"],
+    ),
+    "lost metadata": (
+        [replace(each, role=Role.OWN, name="") for each in (MEAN, STEPS, GATHER)],
+        1,
+        [MISSING.format(name) for name in ALL],
+    ),
+    "deleted": ([MEAN, GATHER], 0, [MISSING.format("steps")]),
+    "no code": (
+        [MEAN, replace(STEPS, is_code=False), GATHER],
+        0,
+        [MISSING.format("steps"), "!the cell of steps is no code cell any more"],
+    ),
+    "copied": ([MEAN, WRONG, CHECKED, GATHER, STEPS, UNTOUCHED], 1, [COPIED]),
+    "older copy below": ([MEAN, STEPS, CHECKED, GATHER, WRONG, UNTOUCHED], 0, [COPIED, f"!{OLDER}"]),
+}
 
 
-@pytest.mark.parametrize(("change", "steps", "notes", "look_at"), CHANGES)
+@pytest.mark.parametrize(("cells", "steps", "notes"), CHANGES.values(), ids=CHANGES)
 def test_a_notebook_with_added_lost_and_copied_cells_is_judged_by_what_it_defines_and_noted(
-    change: Callable[[nbformat.NotebookNode], None],
-    steps: int,
-    notes: list[str],
-    look_at: list[str],
-    handed_in: Handin,
-    graded: Grading,
+    cells: list[Cell], steps: int, notes: list[str], sample: Material, kind: Kind
 ) -> None:
-    made = handed_in()
-    change(made)
-    report = graded(made)
-    assert (points(report), report.note) == (ALL | {"steps": steps}, "; ".join([*notes, *look_at]))
-    assert report.look_at == look_at
+    report = Submission("", "")
+    grade(report, cells, sample, kind, seed=3)
+    assert (points(report), report.note) == (ALL | {"steps": steps}, "; ".join(note.strip("!") for note in notes))
+    assert report.look_at == [note[1:] for note in notes if note.startswith("!")]
 
 
 def test_the_notebook_of_another_lab_is_to_be_looked_at(sample: Material, root: Path) -> None:
@@ -156,15 +129,11 @@ def test_when_the_time_for_the_lab_is_used_up_earlier_points_stay(
 UNREADABLE = ["", "null", '{"cells": [3]}', json.dumps({"cells": [{"cell_type": "code", "source": "x"}] * 501})]
 
 
-@pytest.mark.parametrize("content", UNREADABLE, ids=range(len(UNREADABLE)))
-def test_what_is_no_notebook_or_too_large_is_unreadable(tmp_path: Path, content: str) -> None:
-    file = tmp_path / "lab.ipynb"
-    file.write_text(content)
-    with pytest.raises(Unreadable, match=r"format 4|more than 500"):
-        read(file)
-
-
-def test_a_pipe_does_not_hang_the_grader(tmp_path: Path) -> None:
+def test_what_is_no_notebook_or_too_large_or_a_pipe_is_unreadable(tmp_path: Path) -> None:
+    for content in UNREADABLE:
+        (tmp_path / "lab.ipynb").write_text(content)
+        with pytest.raises(Unreadable, match=r"format 4|more than 500"):
+            read(tmp_path / "lab.ipynb")
     os.mkfifo(tmp_path / "pipe.ipynb")
     with pytest.raises(Unreadable, match="not a plain file"):
         read(tmp_path / "pipe.ipynb")
