@@ -18,17 +18,17 @@ from course_tools.sandbox import Kind
 from distlab.labs import Answer, Verdict
 from distlab.labs.verdict import NOT_DONE, RIGHT
 from tests.distlab.labs import sample_lab
-from tests.distlab.labs.graded_sample import Grading, Handin
+from tests.distlab.labs.graded_sample import Grading
 from tests.distlab.labs.sample_lab import points
 
 pytestmark = pytest.mark.slow
 ALL = {"mean": 2, "steps": 1, "all_gather": 3}
 
 
-def test_right_answers_get_all_points_untouched_ones_none(graded: Grading, handed_in: Handin, sample: Material) -> None:
-    report = graded(handed_in())
+def test_right_answers_get_all_points_untouched_ones_none(graded: Grading, sample: Material) -> None:
+    report = graded()
     assert (points(report), report.note, report.troubles) == (ALL, "", [])
-    report = graded(handed_in(**{step.name: step.text for step in sample.steps if step.role is Role.ANSWER}))
+    report = graded(list(sample.steps))
     assert (report.score, report.note) == (0, "")
     assert all(each.verdict.state is NOT_DONE for each in report.exercises)
 
@@ -51,12 +51,12 @@ steps = int(open('x').read())
 
 
 @pytest.mark.parametrize("text", [SYNTAX, "%%time\nsteps = 6"], ids=["in a cell", "a measured cell"])
-def test_an_answer_written_as_in_jupyter_counts(graded: Grading, handed_in: Handin, text: str) -> None:
-    assert points(graded(handed_in(steps=text)))["steps"] == 1
+def test_an_answer_written_as_in_jupyter_counts(graded: Grading, text: str) -> None:
+    assert points(graded(steps=text))["steps"] == 1
 
 
-def test_a_mistake_in_a_cell_is_told_with_class_and_line_and_noted(graded: Grading, handed_in: Handin) -> None:
-    report = graded(handed_in(steps="x = 1\nx / 0\n", mean="def mean(values:"))
+def test_a_mistake_in_a_cell_is_told_with_class_and_line_and_noted(graded: Grading) -> None:
+    report = graded(steps="x = 1\nx / 0\n", mean="def mean(values:")
     assert "The cell stopped in line 2 with ZeroDivisionError: division by zero" in report.exercises[1].verdict.text
     assert report.note == "the cell of mean failed; the cell of steps failed"
 
@@ -93,10 +93,9 @@ CHANGES = {
 
 @pytest.mark.parametrize(("cells", "steps", "notes"), CHANGES.values(), ids=CHANGES)
 def test_a_notebook_with_added_lost_and_copied_cells_is_judged_by_what_it_defines_and_noted(
-    cells: list[Cell], steps: int, notes: list[str], sample: Material, kind: Kind
+    cells: list[Cell], steps: int, notes: list[str], graded: Grading
 ) -> None:
-    report = Submission("", "")
-    grade(report, cells, sample, kind, seed=3)
+    report = graded(cells)
     assert (points(report), report.note) == (ALL | {"steps": steps}, "; ".join(note.strip("!") for note in notes))
     assert report.look_at == [note[1:] for note in notes if note.startswith("!")]
 
@@ -107,21 +106,17 @@ def test_the_notebook_of_another_lab_is_to_be_looked_at(sample: Material, root: 
     assert submission.look_at == ["this is the notebook of another lab"]
 
 
-def test_a_judge_that_fails_is_a_fault_for_the_instructor(
-    sample_source: Path, graded: Grading, handed_in: Handin
-) -> None:
+def test_a_judge_that_fails_is_a_fault_for_the_instructor(sample_source: Path, graded: Grading) -> None:
     def judge(answer: Answer, generator: object) -> Verdict:
         raise KeyError("unforeseen")
 
-    report = graded(handed_in(), notebook.load(sample_source, sample_lab.lab(judge)))
+    report = graded(of=notebook.load(sample_source, sample_lab.lab(judge)))
     assert report.troubles == ["mean: KeyError: 'unforeseen'"]
 
 
-def test_when_the_time_for_the_lab_is_used_up_earlier_points_stay(
-    sample_source: Path, graded: Grading, handed_in: Handin
-) -> None:
+def test_when_the_time_for_the_lab_is_used_up_earlier_points_stay(sample_source: Path, graded: Grading) -> None:
     short = notebook.load(sample_source, sample_lab.lab(seconds_per_cell=3, seconds=4))
-    report = graded(handed_in(steps="while True: pass", all_gather="while True: pass"), short)
+    report = graded(of=short, steps="while True: pass", all_gather="while True: pass")
     assert points(report) == {"mean": 2, "steps": 0, "all_gather": 0}
     assert "stopped after 4 s in all" in report.note
 

@@ -13,7 +13,7 @@ import pytest
 from course_tools.grading import grade, notebook
 from course_tools.sandbox import wire
 from distlab.labs import Answer, Picture, Verdict, registry, wrong
-from tests.course_tools.grading.submitted import wait_for_the_end_of
+from tests.course_tools.grading.submitted import put, wait_for_the_end_of
 from tests.distlab.labs import sample_lab
 from tests.distlab.labs.graded_sample import Grading, Handin
 from tests.distlab.labs.sample_lab import points
@@ -122,52 +122,50 @@ CASES = [("steps", *case) for case in ATTACKS.values()] + [("all_gather", text, 
 
 @pytest.mark.parametrize(("exercise", "text", "said"), CASES, ids=[*ATTACKS, *RANK_CHEATS])
 def test_an_attack_costs_its_own_exercise_alone_and_leaves_nothing(
-    graded: Grading, handed_in: Handin, root: Path, port: int, exercise: str, text: str, said: str
+    graded: Grading, root: Path, port: int, exercise: str, text: str, said: str
 ) -> None:
     mark = f"{10**8 + os.getpid()}"
     places = [f"{root}/Makefile", f"{root}/labs", "/etc/shadow", "/var"]
     for name, value in {"places": places, "port": port, "pid": os.getpid(), "mark": mark}.items():
         text = text.replace(f"{{{name}}}", str(value)).replace(f"{{{name}!r}}", repr(value))
-    report = graded(handed_in(**{exercise: text}), seed=987_123_654)
+    report = graded(seed=987_123_654, **{exercise: text})
     assert points(report) == {"mean": 2, "steps": 1, "all_gather": 3} | {exercise: 0} and report.troubles == []
     (judged,) = (each for each in report.exercises if each.name == exercise)
     assert judged.verdict.text and said in f"{judged.verdict.text} {judged.error}"
     wait_for_the_end_of(mark)
 
 
-def test_the_environment_and_the_files_are_those_of_the_lab(graded: Grading, handed_in: Handin) -> None:
+def test_the_environment_and_the_files_are_those_of_the_lab(graded: Grading) -> None:
     loads = "{'PYTHONPATH', 'LD_PRELOAD', 'PYTHONSTARTUP'}"
     text = f"import os\nsteps = 6 if os.listdir() == ['given.py'] and not {loads} & set(os.environ) else 0"
-    assert graded(handed_in(steps=text)).score == 6
+    assert graded(steps=text).score == 6
 
 
 def test_checks_and_given_cells_can_be_deleted_or_rewritten_without_any_effect(
-    graded: Grading, handed_in: Handin
+    graded: Grading, handed_in: Handin, tmp_path: Path
 ) -> None:
-    notebook = handed_in(steps="steps = 7")
-    for cell in notebook.cells:
+    made = handed_in(steps="steps = 7")
+    for cell in made.cells:
         if cell.metadata.get("nbgrader", {}).get("grade"):
             cell.source = "print('right')"
             cell.metadata["nbgrader"]["points"] = 1000
         elif "import numpy" in cell.source:
             cell.source = "raise RuntimeError('mine')"
-    assert graded(notebook).score == 5
-    notebook.cells = [cell for cell in notebook.cells if cell.metadata.get("nbgrader", {}).get("solution")]
-    assert graded(notebook).score == 5
+    cells = notebook.read(put(tmp_path, "ada", made))
+    assert graded(cells).score == 5
+    assert graded([cell for cell in cells if cell.role is notebook.Role.ANSWER]).score == 5
 
 
-def test_nothing_that_is_sent_into_the_jail_tells_the_seed(
-    graded: Grading, handed_in: Handin, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_nothing_that_is_sent_into_the_jail_tells_the_seed(graded: Grading, monkeypatch: pytest.MonkeyPatch) -> None:
     sent: list[object] = []
     send = wire.send
     monkeypatch.setattr(wire, "send", lambda ends, value, *more: sent.append(value) or send(ends, value, *more))
-    assert graded(handed_in(), seed=123_456_789_012_345).score == 6
+    assert graded(seed=123_456_789_012_345).score == 6
     assert sent and "123456789012345" not in repr(sent)
 
 
 def test_a_verdict_that_quotes_a_huge_answer_is_cut_and_a_picture_that_never_ends_is_left_out(
-    sample_source: Path, graded: Grading, handed_in: Handin, monkeypatch: pytest.MonkeyPatch
+    sample_source: Path, graded: Grading, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def endless() -> Picture:
         while True:
@@ -178,6 +176,6 @@ def test_a_verdict_that_quotes_a_huge_answer_is_cut_and_a_picture_that_never_end
 
     monkeypatch.setattr(grade, "SECONDS_TO_DRAW", 0.5)
     quoting = notebook.load(sample_source, sample_lab.lab(judge))
-    report = graded(handed_in(mean="def mean(values):\n    return 'x' * 15_000_000"), quoting)
+    report = graded(of=quoting, mean="def mean(values):\n    return 'x' * 15_000_000")
     assert 1000 < len(report.exercises[0].verdict.text) < 5000
     assert report.exercises[0].picture is None and points(report) == {"mean": 1, "steps": 1, "all_gather": 3}
