@@ -6,7 +6,7 @@ from lab_05 import given, judge
 from lab_05.broken_runs import LETTERS, lettered_runs
 from lab_05.judge import LAB, first_difference
 
-from course_tools.sandbox.cells import Cells
+from course_tools.sandbox.student import Student
 from distlab.labs import registry
 from distlab.labs.by_programs import changed
 from tests.distlab.labs.known_wrong import right_answers, verdict_on, wrong_answers
@@ -59,9 +59,9 @@ def not_seeded(seed, epoch, images):
 
 @pytest.mark.parametrize(("order", "is_right"), [("in_turn", True), ("not_seeded", False)])
 def test_an_order_must_be_found_again_by_a_new_process(order, is_right):
-    run = Cells(10_000)
+    run = Student()
     text = IN_ITS_CELL + NUMBERS_OF.replace(ORDER, f"{order}(seed, epoch, images)")
-    assert run.run(text)["error"] is None
+    assert run.run_cell(text) == ["", None]
     verdict = verdict_on(LAB, "numbers_of", run.namespace)
     assert verdict.is_right if is_right else "in a new process" in verdict.text, verdict
 

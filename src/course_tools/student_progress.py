@@ -103,7 +103,7 @@ def _code_cells(file: Path, notes: list[str]) -> list[nbformat.NotebookNode]:
     if not file.exists():
         return []
     try:
-        content, _ = notebook.document(file)
+        content = notebook.document(file)
         return [cell for cell in nbformat.reads(json.dumps(content), as_version=4).cells if cell.cell_type == "code"]
     except Exception:  # whatever is wrong with the file
         number = number_of(file.parent.name if file.name == STUDENT else file.name)

@@ -8,8 +8,8 @@ import pytest
 from pytest_notebook.nb_regression import NBRegressionFixture
 
 from course_tools import lab_cells, lab_sources, notebooks
-from course_tools.grading import grade, material, notebook
-from course_tools.grading.submission import Submission
+from course_tools.grading import grade, notebook
+from course_tools.grading.submissions import Submission
 from course_tools.sandbox import protections
 from distlab.runtime.errors import PlainError
 from tests.distlab.labs import sample_lab
@@ -63,9 +63,9 @@ def test_the_solution_gives_its_committed_outputs(source: Path, nb_regression: N
 @pytest.mark.slow
 @every_lab
 def test_in_grading_the_solution_gets_all_points_and_the_untouched_lab_none(source: Path) -> None:
-    graded_lab, (kind, _) = material.load(source), protections.strongest(accept_weak=True)
+    graded_lab, (kind, _) = notebook.load(source), protections.strongest(accept_weak=True)
     for name, share in ((lab_sources.SOLUTION, 1), (lab_sources.STUDENT, 0)):
-        report, (cells, _) = Submission("", ""), notebook.read(source.parent / name)
+        report, cells = Submission("", ""), notebook.read(source.parent / name)
         grade.grade(report, cells, graded_lab, kind, seed=20_261_120)
         assert points(report) == {exercise.name: share * exercise.points for exercise in graded_lab.lab}, [
             (graded.name, graded.verdict, graded.error) for graded in report.exercises

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from jinja2 import Environment, StrictUndefined
 
-from course_tools.grading.submission import Submission, printable
+from course_tools.grading.submissions import Submission, printable
 from distlab.labs.verdict import NOT_DONE, RIGHT
 
 COLUMNS = ("student", "lab", "score", "max_score", "note")

@@ -3,9 +3,8 @@
 from collections.abc import Sequence
 from contextlib import suppress
 
-from course_tools.grading.material import Material, StepKind
-from course_tools.grading.notebook import SubmittedCell, fit
-from course_tools.grading.submission import Graded, Submission
+from course_tools.grading.notebook import Cell, Material, Role, fit
+from course_tools.grading.submissions import Graded, Submission
 from course_tools.sandbox import Kind, SandboxedWork
 from distlab.labs.answer import time_limit
 from distlab.labs.answer_errors import AnswerError, Raised
@@ -28,13 +27,7 @@ _LIMITS = {
 }
 
 
-def grade(
-    submission: Submission,
-    cells: Sequence[SubmittedCell],
-    material: Material,
-    kind: Kind,
-    seed: int,
-) -> None:
+def grade(submission: Submission, cells: Sequence[Cell], material: Material, kind: Kind, seed: int) -> None:
     """Run the steps in a jail and judge each exercise as soon as its cell has run, with inputs from `seed`.
 
     Whatever a cell does, the points of the exercises before it stay, and those after it are judged in a fresh process.
@@ -47,23 +40,22 @@ def grade(
     with SandboxedWork(setting, lab.seconds) as work:
         for step in steps:
             work.changed = False
-            exercise = exercises.get(step.name)
-            if step.kind is StepKind.JUDGE:
+            if step.role is Role.JUDGE:
                 _judge(exercises[step.name], lab, work, seed)
-            elif exercise:
-                exercise.text = step.text
-                exercise.printed, exercise.error = _run(step.text, work, lab)
+            elif step.role is Role.ANSWER:
+                exercise = exercises[step.name]
+                exercise.text, (exercise.printed, exercise.error) = step.text, _run(step.text, work, lab)
             elif error := _run(step.text, work, lab)[1]:
                 submission.failed[step.name] = error
             if work.changed:
-                title = f"the cell of {step.name}" if exercise else step.name
-                submission.notes.append(f"{title} changes the checker's own functions")
+                cell = f"the cell of {step.name}" if step.name in exercises else step.name
+                submission.notes.append(f"{cell} changes the checker's own functions")
         if work.is_out_of_time:
             submission.notes.append(f"stopped after {lab.seconds:g} s in all")
     for each in submission.exercises:
         if each.verdict.fault:
             submission.troubles.append(f"{each.name}: {each.verdict.fault}")
-        if each.copied and each.verdict.state != RIGHT:
+        if each.name in submission.copied and each.verdict.state != RIGHT:
             submission.look_at.append(f"{each.name} is answered in several cells, and the last one is not right")
 
 

@@ -1,29 +1,32 @@
 """Grading a folder of submissions, and checking one's own lab, from the terminal."""
 
 import json
+import multiprocessing
 import os
+import pickle
 import resource
 import secrets
+import signal
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import closing
 from dataclasses import replace
 from datetime import datetime, timedelta
+from multiprocessing.connection import wait
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Annotated
+from typing import Annotated, Any
 
 import psutil
 from cyclopts import Parameter, Token
 from cyclopts.types import NonNegativeInt, PositiveInt
 
 from course_tools import lab_sources, user_folders, working_copy
-from course_tools.grading import feedback, material, notebook, submissions
-from course_tools.grading.apart import run_apart
+from course_tools.grading import feedback, notebook, submissions
 from course_tools.grading.grade import grade as grade_notebook
 from course_tools.grading.grade import ungraded
-from course_tools.grading.material import Material
-from course_tools.grading.submission import Submission, printable
+from course_tools.grading.notebook import Material
+from course_tools.grading.submissions import Submission, printable
 from course_tools.sandbox import Kind, protections
 from distlab import devices
 from distlab.labs import registry
@@ -45,17 +48,17 @@ def check(lab: str, /) -> None:
     processes.end_on_signals()
     with startup_notes.hidden():
         of_course = registry.lab(lab)
-        of_lab = material.load(registry.LABS / of_course.name / lab_sources.TEXT, of_course)
+        of_lab = notebook.load(registry.LABS / of_course.name / lab_sources.TEXT, of_course)
     copy = user_folders.user_folder(working_copy.NAME) / LABS
     file = (copy if copy.is_dir() else LABS) / of_course.name / lab_sources.STUDENT
     try:
-        cells, look_at = notebook.read(file)
+        cells = notebook.read(file)
     except notebook.Unreadable as error:
         fresh = f".venv/bin/distlab lab --fresh {of_course.number}"
         raise PlainError(f"{file} cannot be checked: {error}; `{fresh}` gives the lab back.") from None
     kind, _ = protections.strongest(accept_weak=True)
     print(f"{file}:", flush=True)
-    own = Submission("", of_course.name, file, look_at=look_at)
+    own = Submission("", of_course.name, file)
     grade_notebook(own, cells, of_lab, kind, seed=0)
     if own.troubles:
         raise PlainError(f"{file} cannot be checked: {own.troubles[0]}.")
@@ -105,7 +108,7 @@ def grade(
     found = submissions.find(handed_in, list(sources), due, bool(only))
     kind, protected = protections.strongest(weak)
     print(protected, flush=True)
-    materials = {name: material.load(sources[name]) for name in sorted({submission.lab for submission in found})}
+    materials = {name: notebook.load(sources[name]) for name in sorted({submission.lab for submission in found})}
     results, began = build / GRADES.name, time.monotonic()
     seed = secrets.randbits(62) if seed is None else seed
     build.mkdir(parents=True, exist_ok=True)
@@ -147,28 +150,65 @@ def run(
     for submission in found:
         submission.exercises = ungraded(materials[submission.lab])
 
-    def graded(number: int) -> Submission:
-        _limit_memory()
-        submission = found[number]
+    def graded(submission: Submission) -> Submission:
         try:
             if submission.file is not None:
-                cells, look_at = notebook.read(submission.file)
-                submission.look_at += look_at
-                grade_notebook(submission, cells, materials[submission.lab], kind, seed)
+                grade_notebook(submission, notebook.read(submission.file), materials[submission.lab], kind, seed)
         except notebook.Unreadable as error:
             submission.look_at.append(f"unreadable: {error}")
+        except Exception as error:  # the grader's own, or of its machine
+            submission.troubles.append(f"{type(error).__name__}: {str(error)[:500]}")
         feedback.write_page(submission, protected, folder / "feedback")
         return submission
 
     grades: dict[int, Submission] = {}
     for is_last in (False, True):
-        numbers = [number for number in range(len(found)) if number not in grades or grades[number].troubles]
-        with closing(run_apart(numbers, graded, 1 if is_last else at_once)) as outcomes:
-            for number, outcome, reason in outcomes:
-                row = grades[number] = outcome or replace(found[number], troubles=[reason])
+        again = [number for number in range(len(found)) if number not in grades or grades[number].troubles]
+        with closing(_apart(found, again, graded, 1 if is_last else at_once)) as outcomes:
+            for number, row in outcomes:
+                grades[number] = row
                 if is_last or not row.troubles:
                     _conclude(row)
     return [grades[number] for number in range(len(found))]
+
+
+def _apart(
+    found: Sequence[Submission], numbers: list[int], graded: Callable[[Submission], Submission], at_once: int
+) -> Generator[tuple[int, Submission], None, None]:
+    """What `graded` gives, as it comes, for those of `found` with these numbers, `at_once` at a time.
+
+    Each is graded in a process of its own: however that ends, it reaches no other. When the iterator is closed, those
+    that still run are killed. concurrent.futures was tried: a process that is killed breaks its pool, and with that the
+    work on all others.
+    """
+    fork, running = multiprocessing.get_context("fork"), dict[Any, tuple[int, Any]]()
+
+    def work(number: int, file: Path) -> None:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        _limit_memory()
+        file.write_bytes(pickle.dumps(graded(found[number])))
+
+    with TemporaryDirectory(prefix="distlab-grades-") as folder:
+        try:
+            while numbers or running:
+                while numbers and len(running) < at_once:
+                    number = numbers.pop(0)
+                    process = fork.Process(target=work, args=(number, Path(folder, str(number))))
+                    process.start()
+                    running[process.sentinel] = number, process
+                for ended in wait(list(running)):
+                    number, process = running.pop(ended)
+                    process.join()
+                    if process.exitcode == 0:
+                        yield number, pickle.loads(Path(folder, str(number)).read_bytes())  # from our own process
+                    else:
+                        trouble = f"the process that graded it ended with status {process.exitcode}"
+                        yield number, replace(found[number], troubles=[trouble])
+        finally:
+            for _, process in running.values():
+                process.kill()
+                process.join()
 
 
 def _conclude(row: Submission) -> None:

@@ -1,23 +1,101 @@
-"""What was handed in: which student, which lab, which file, when."""
+"""What was handed in: which student, which lab, which file, when; and all that grading makes of it."""
 
+import os
 import re
 import unicodedata
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
+from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 from typing import NamedTuple
 
 from course_tools import working_copy
-from course_tools.grading import downloads
-from course_tools.grading.submission import Submission
 from course_tools.lab_sources import SOLUTION, STUDENT
+from distlab.labs.verdict import NOT_DONE, RIGHT, Picture, Verdict
 from distlab.runtime.errors import PlainError
 
 ROSTER, TIMESTAMP = "students.txt", "timestamp.txt"
 _LONGEST_NAME, _MOST_NAMED = 60, 3
 _OF_WORK = {".ipynb", ".zip", ".tar", ".gz", ".tgz", ".xz", ".bz2", ".7z", ".rar"}
+_ID = r"(?P<id>\d+)"
+_NOTEBOOK = r"(?P<file>.+\.ipynb)"
+# What learning platforms call a folder for each student with the notebook in it, or a file for each notebook.
+_PLATFORMS = {
+    # A team has no number.
+    "Moodle": rf"(?P<name>.+?)(?:_{_ID})?_assignsubmission_(?:[a-z]+_{_NOTEBOOK}|\w+)",
+    "Brightspace": rf"{_ID}-\d+ - (?P<name>.+?) - (?P<time>\w+ \d+, \d+ \d+ [AP]M)(?: - {_NOTEBOOK})?",
+    "ILIAS": rf"[^_]+_[^_]+_(?P<name>[^_]+)_{_ID}",
+    "Gradescope": rf"submission_{_ID}",
+    "Canvas": rf"(?:(?P<name>.+?)_)??(?:LATE_)?(?P<id>\d+|anon_\w+?)_\d+_{_NOTEBOOK}",
+    "Blackboard": rf"(?P<name>.+)_attempt_(?P<time>\d{{4}}(?:-\d\d){{5}})_{_NOTEBOOK}",
+}
+_WITH_NUMBER = ("Canvas", "Moodle", "Brightspace")
+_OF_GRADESCOPE = re.compile(
+    r"^submission_(\d+):(?:(?!^submission_).)*?:(?:sid|email|name): ['\"]?([^'\"\n]+)", re.MULTILINE | re.DOTALL
+)
+
+
+@dataclass
+class Graded:
+    """An exercise, not done yet: points, the answer's text, the end of what it printed, how it failed, the verdict."""
+
+    name: str
+    most: float
+    text: str = ""
+    printed: str = ""
+    error: str = ""
+    verdict: Verdict = Verdict(NOT_DONE)  # noqa: RUF009  # it is frozen
+    picture: Picture | None = None
+
+    @property
+    def points(self) -> float:
+        """To a hundredth of a point."""
+        return round(self.most * self.verdict.share, 2)
+
+
+@dataclass
+class Submission:
+    """A student's notebook for a lab, and what comes of it: a page of feedback and a row in grades.csv.
+
+    file: the notebook, `None` if there is none.  notes: for the instructor, in our own words.
+    look_at: on what the instructor has to decide.  failed: how other cells failed, by name.
+    copied: exercises that are answered in several cells, of which the last one counts.
+    troubles: what went wrong with the grader or its machine: then this is no grade.
+    """
+
+    student: str
+    lab: str
+    file: Path | None = None
+    notes: list[str] = field(default_factory=list)
+    look_at: list[str] = field(default_factory=list)
+    exercises: list[Graded] = field(default_factory=list)
+    failed: dict[str, str] = field(default_factory=dict)
+    copied: list[str] = field(default_factory=list)
+    troubles: list[str] = field(default_factory=list)
+
+    @property
+    def note(self) -> str:
+        """All that the instructor should know."""
+        cells = [f"the cell of {each.name}" for each in self.exercises if each.error and each.verdict.state != RIGHT]
+        failed = [f"{name} failed" for name in (*self.failed, *cells)]
+        return "; ".join([*self.notes, *failed, *self.look_at])
+
+    @property
+    def points(self) -> dict[str, float]:
+        """Those of each exercise, by its name; none where there is no grade."""
+        return {} if self.troubles else {each.name: each.points for each in self.exercises}
+
+    @property
+    def score(self) -> float | None:
+        """The sum of the points, None if there is no grade."""
+        return None if self.troubles else round(sum(self.points.values()), 2)
+
+    @property
+    def max_score(self) -> float:
+        """What all exercises are worth together."""
+        return sum(each.most for each in self.exercises)
 
 
 class _Work(NamedTuple):
@@ -43,7 +121,9 @@ def find(folder: Path, labs: Sequence[str], due: datetime | None = None, only: b
         what = "the course or a copy of it" if folder.is_dir() else "no folder that there is"
         raise PlainError(f"{folder} is {what}; set SUBMISSIONS=folder, with folder/STUDENT/NN_topic/lab.ipynb.")
     names = roster(folder)
-    works = _works(folder, labs, names)
+    works: dict[str, list[_Work]] = defaultdict(list)
+    for student, files in _of_platform(folder, labs, names) or _of_folders(folder, labs, names):
+        works[student] += files
     students = sorted({*works, *names.values()})
     submissions = [_submission(student, lab, works[student], due) for student in students for lab in sorted(labs)]
     for submission in submissions:
@@ -58,7 +138,7 @@ def find(folder: Path, labs: Sequence[str], due: datetime | None = None, only: b
 
 def left_out(folder: Path) -> list[str]:
     """Sentences about work that lies in the folder of submissions and is in no student's."""
-    of_students = [path for path, *_ in downloads.entries(folder, downloads.platform(folder), {})]
+    _, of_students = _download(folder)
     files = [path for path in folder.iterdir() if path.is_file() and path.suffix.lower() in _OF_WORK]
     work = sorted(path.name for path in files if path not in of_students)
     return [f"{_quoted([name])} is left out, since it is in no student's folder" for name in work]
@@ -77,8 +157,8 @@ def roster(folder: Path) -> dict[str, str]:
     except UnicodeDecodeError:
         raise PlainError(f"{file} is not in UTF-8; save it as UTF-8 text, a name in each line.") from None
     students: dict[str, str] = {}
-    for line in text.splitlines():
-        name, _, others = _name(re.sub(r"(^|\s)#.*", "", line).strip()).partition(" = ")
+    for line in unicodedata.normalize("NFC", text).splitlines():
+        name, _, others = re.sub(r"(^|\s)#.*", "", line).strip().partition(" = ")
         students |= dict.fromkeys([name.strip(), *map(str.strip, others.split(","))], name.strip())
     students.pop("", None)
     for name in sorted(set(students.values())):
@@ -87,22 +167,52 @@ def roster(folder: Path) -> dict[str, str]:
     return students
 
 
-def _works(folder: Path, labs: Sequence[str], students: dict[str, str]) -> dict[str, list[_Work]]:
-    """The files of each student. Raises PlainError for the download of a platform if `labs` are several."""
-    works: dict[str, list[_Work]] = defaultdict(list)
-    if platform := downloads.platform(folder):
-        if len(labs) > 1:
-            say = f"{folder} looks like a download of {platform}, which holds one lab"
-            raise PlainError(f"{say}: name it with ONLY=06.")
-        for path, student, name, time in downloads.entries(folder, platform, students):
-            files = _files(path, labs[0]) if path.is_dir() else [_Work(labs[0], name, path, _time(path))]
-            works[student] += [work._replace(time=time or work.time) for work in files]
-        return works
+def _download(folder: Path) -> tuple[str, dict[Path, re.Match[str]]]:
+    """The platform whose download the folder is, "" if it is none that is known, and its students' entries."""
+    visible = [path for path in _visible(folder) if path.is_dir() or path.suffix.lower() == ".ipynb"]
+    folders = {path for path in visible if path.is_dir()}
+    for platform, form in _PLATFORMS.items():
+        found = {path: match for path in visible if (match := re.fullmatch(form, path.name, re.IGNORECASE))}
+        found = {path: match for path, match in found.items() if path.is_dir() != bool(match.groupdict().get("file"))}
+        if (folders and folders <= set(found)) or set(found) - folders:
+            return platform, found
+    return "", {}
+
+
+def _of_platform(folder: Path, labs: Sequence[str], students: dict[str, str]) -> list[tuple[str, list[_Work]]]:
+    """Each student with files in a download, [] if the folder is none. Raises PlainError if `labs` are several.
+
+    students: how they are called, by the name or the number that the platform gives them; otherwise they are called by
+    both, "Jane Doe_10345", at Blackboard and ILIAS by their login, at Gradescope by their name.
+    """
+    platform, entries = _download(folder)
+    if platform and len(labs) > 1:
+        raise PlainError(f"{folder} looks like a download of {platform}, which holds one lab: name it with ONLY=06.")
+    about = folder / "submission_metadata.yml"
+    names = dict(_OF_GRADESCOPE.findall(about.read_text(errors="replace"))) if about.is_file() else {}
+    # At Blackboard the name of the exercise is in front of the login; both may have a _ in them.
+    logins = [match["name"] for match in entries.values() if platform == "Blackboard"]
+    exercise = f"{os.path.commonprefix(logins).rpartition('_')[0]}_" if logins else ""  # noqa: RUF071
+    found = []
+    for path, match in entries.items():
+        known = match.groupdict("")
+        number, time = known.get("id", ""), _seconds(known.get("time", ""))
+        name = (known.get("name") or names.get(number, "")).removeprefix(exercise)
+        unique = "_".join(filter(None, [name, number])) if platform in _WITH_NUMBER else name or path.name
+        student = next((students[each] for each in (unique, name, number) if each in students), unique)
+        files = _files(path, labs[0]) if path.is_dir() else [_Work(labs[0], known["file"], path, _time(path))]
+        found.append((student, [work._replace(time=time or work.time) for work in files]))
+    return found
+
+
+def _of_folders(folder: Path, labs: Sequence[str], students: dict[str, str]) -> list[tuple[str, list[_Work]]]:
+    """Each student with files, where there is a folder per student, or a folder per lab with those in it."""
     by_lab = [place for place in _folders(folder) if place.name in labs]
-    for home in [home for place in by_lab for home in _folders(place)] if by_lab else _folders(folder):
-        name = _name(home.name)
-        works[students.get(name, name)] += _files(home, home.parent.name if by_lab else "")
-    return works
+    homes = [(home, place.name) for place in by_lab for home in _folders(place)]
+    homes = homes or [(home, "") for home in _folders(folder) if not by_lab]
+    # A name as editors write it: macOS takes umlauts apart.
+    named = [(unicodedata.normalize("NFC", home.name), _files(home, lab)) for home, lab in homes]
+    return [(students.get(name, name), files) for name, files in named]
 
 
 def _files(home: Path, lab: str) -> list[_Work]:
@@ -131,26 +241,31 @@ def _submission(student: str, lab: str, works: Sequence[_Work], due: datetime | 
         odd.append(f"{len(notebooks)} notebooks, {counts}")
     elif (work.place, work.name) != (lab, STUDENT):
         odd.append(counts)
-    if due is not None:
-        _compare(found, work, due.timestamp())
-    return found
-
-
-def _compare(found: Submission, work: _Work, due: float) -> None:
-    if work.time > due:
-        found.notes.append(f"late by {(work.time - due) / 3600:,.1f} hours")
-    elif work.file.with_name(TIMESTAMP).exists() and work.file.lstat().st_mtime > due:  # who hands it in may write it
+    late = work.time - due.timestamp() if due else 0.0
+    if late > 0:
+        found.notes.append(f"late by {late / 3600:,.1f} hours")
+    elif due and work.file.with_name(TIMESTAMP).exists() and work.file.lstat().st_mtime > due.timestamp():
+        # Who hands it in may write that file.
         found.look_at.append(f"{TIMESTAMP} says in time, but the notebook was changed after the deadline")
+    return found
 
 
 def _time(file: Path) -> float:
     """When it was handed in, in seconds: the time in timestamp.txt next to it, as nbgrader writes it, else its own."""
-    stamp = file.with_name(TIMESTAMP)
+    stamp, written = file.with_name(TIMESTAMP), 0.0
     if stamp.is_file() and not stamp.is_symlink():
+        with suppress(OSError), stamp.open(encoding="latin-1") as stream:
+            written = _seconds(stream.read(100))
+    return written or file.lstat().st_mtime
+
+
+def _seconds(text: str) -> float:
+    """A time as nbgrader, Blackboard or Brightspace write it, in seconds; 0 for any other text."""
+    text = re.sub(r"\b(?=\d{3} [AP]M)", "0", text.strip()).replace(" UTC", "+00:00")
+    for form in (None, "%Y-%m-%d-%H-%M-%S", "%b %d, %Y %I%M %p"):
         with suppress(ValueError, OverflowError, OSError):
-            text = stamp.open("rb").read(100).decode().strip()
-            return datetime.fromisoformat(text.replace(" UTC", "+00:00")).timestamp()
-    return file.lstat().st_mtime
+            return (datetime.strptime(text, form) if form else datetime.fromisoformat(text)).timestamp()
+    return 0.0
 
 
 def _folders(folder: Path) -> list[Path]:
@@ -163,10 +278,10 @@ def _visible(folder: Path) -> list[Path]:
     return sorted(entry for entry in entries if not (entry.is_symlink() and entry.is_dir()))
 
 
-def _name(name: str) -> str:
-    """The name as editors write it: macOS takes umlauts apart."""
-    return unicodedata.normalize("NFC", name)
-
-
 def _quoted(names: Iterable[str]) -> str:
     return ", ".join(ascii(name[:_LONGEST_NAME]) for name in [*names][:_MOST_NAMED])
+
+
+def printable(text: str) -> str:
+    r"""The text with escapes such as \x1b for what cannot be printed, so that it changes neither terminal nor file."""
+    return "".join(sign if sign.isprintable() else sign.encode("unicode_escape").decode() for sign in text)

@@ -4,12 +4,11 @@
         work.run_cell("def mean(values): return sum(values) / len(values)", seconds=10)
         exercise.verdict(work.answer(seconds=10))
 
-`jail` makes the command that starts one, `process` holds one, `work` has all of a student's, and `student` is what runs
-inside. The grader takes only plain data from there (`wire`). `protections` tries what holds on this machine.
+`jail` makes the command that starts one, `work` holds those of a student, and `student` is what runs inside. The grader
+takes only plain data from there (`wire`). `protections` tries what holds on this machine.
 """
 
-from course_tools.sandbox.jail import PLAIN, TENSORFLOW, Kind, Limits, Setting
-from course_tools.sandbox.process import SandboxFailed
-from course_tools.sandbox.work import SandboxedWork
+from course_tools.sandbox.jail import PLAIN, TENSORFLOW, Kind, Setting
+from course_tools.sandbox.work import SandboxedWork, SandboxFailed
 
-__all__ = ["PLAIN", "TENSORFLOW", "Kind", "Limits", "SandboxFailed", "SandboxedWork", "Setting"]
+__all__ = ["PLAIN", "TENSORFLOW", "Kind", "SandboxFailed", "SandboxedWork", "Setting"]

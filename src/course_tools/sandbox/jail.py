@@ -5,7 +5,9 @@ bubblewrap, which distributions allow to make namespaces where they allow nobody
 Where neither works there is the weak one: a process of its own with the system's limits.
 """
 
+import json
 import os
+import secrets
 import shutil
 import sys
 from collections.abc import Sequence
@@ -13,11 +15,20 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 
+import distlab
+from distlab import programs
+from distlab.runtime import environment
+
 MIB = 2**20
 INSIDE = "/lab"
 """The folder in which a student's code works."""
 WRITABLE = [INSIDE, "/tmp", "/dev/shm"]
-NOBODY = 65534
+_NOBODY, _FIRST_USER = 65534, 10**9
+_KEPT_VARIABLES = ("PATH", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "LD_LIBRARY_PATH")
+_SWITCHED_ON = [
+    *("PYTHONDONTWRITEBYTECODE", "OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"),
+    *("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"),  # one, for jails that run side by side
+]
 _SYSTEM = ["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/sys/devices/system"]
 _ETC = ["hosts", "ld.so.cache", "ld.so.conf", "ld.so.conf.d", "alternatives", "localtime", "ssl/openssl.cnf"]
 
@@ -32,24 +43,23 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True)
 class Limits:
-    """Sizes in bytes; `threads` counts those of all processes, `files` those on the jail's disk.
+    """On what all processes of a jail use together: bytes of memory and disk, processes, files on the disk.
 
-    `address_space` is that of each process (None: without limit), `memory` what all of them use together.
+    each: those that the system keeps for each process, as `resource` names them.
     """
 
-    memory: int = 1536 * MIB
-    address_space: int | None = 3072 * MIB
-    processes: int = 40
-    threads: int = 100
-    file: int = 32 * MIB
-    disk: int = 64 * MIB
-    files: int = 2500
-    open_files: int = 256
+    memory: int
+    disk: int
+    processes: int
+    files: int
+    each: dict[str, int]
 
 
-PLAIN = Limits()
+_EACH = {"CORE": 0, "AS": 3072 * MIB, "NPROC": 100, "FSIZE": 32 * MIB, "NOFILE": 256}  # NPROC counts threads
+PLAIN = Limits(1536 * MIB, 64 * MIB, 40, 2500, _EACH)
 # TensorFlow reserves address space that it never uses and starts threads by the number of cores.
-TENSORFLOW = Limits(6144 * MIB, None, 60, 4000, 256 * MIB, 512 * MIB, 20_000, 4096)
+_EACH_WITH_TENSORFLOW = {"CORE": 0, "NPROC": 4000, "FSIZE": 256 * MIB, "NOFILE": 4096}
+TENSORFLOW = Limits(6144 * MIB, 512 * MIB, 60, 20_000, _EACH_WITH_TENSORFLOW)
 
 
 @dataclass(frozen=True)
@@ -75,18 +85,36 @@ def candidates() -> list[Kind]:
     return [*(kind for kind, program in programs.items() if shutil.which(program)), Kind.WEAK]
 
 
-def command(setting: Setting, scratch: str, user: int, inner: Sequence[str]) -> list[str]:
-    """What starts `inner` in the jail, as `user` where this is root; `scratch` is any empty folder."""
-    if sys.platform != "linux":
-        return list(inner)
-    leave = ["setpriv", "--pdeathsig=KILL", "--no-new-privs"]
+def command(setting: Setting, scratch: str) -> list[str]:
+    """What starts `student` in the jail; `scratch` is any empty folder, in which the weak one works."""
+    limits, folder, leave = {**setting.limits.each}, INSIDE, ["setpriv", "--pdeathsig=KILL", "--no-new-privs"]
+    # A user that no other jail of this machine has now.
+    user = _FIRST_USER + secrets.randbelow(_FIRST_USER)
+    if setting.kind is Kind.WEAK:
+        folder, user = scratch, _NOBODY
+        if os.getuid() == 0:
+            os.chown(folder, user, user)
+        else:
+            del limits["NPROC"]  # it counts what the user runs elsewhere too
     if os.getuid() == 0:
         leave += [f"--reuid={user}", f"--regid={user}", "--clear-groups"]
     if os.getuid() == 0 or setting.kind is Kind.UTIL_LINUX:
         leave += ["--bounding-set=-all", "--inh-caps=-all"]
-    if setting.kind is Kind.UTIL_LINUX:
-        return [*_unshare(setting, scratch), *leave, *inner]
-    return [*(_bubblewrap(setting) if setting.kind is Kind.BUBBLEWRAP else []), *leave, *inner]
+    options = {"limits": limits, "folder": folder, "modules": [*setting.modules]}
+    inner = [sys.executable, "-P", "-m", "course_tools.sandbox.student", json.dumps(options)]
+    if sys.platform != "linux":
+        return inner
+    if setting.kind is Kind.BUBBLEWRAP:
+        return [*_bubblewrap(setting), *leave, *inner]
+    return [*(_unshare(setting, scratch) if setting.kind is Kind.UTIL_LINUX else []), *leave, *inner]
+
+
+def variables(setting: Setting, scratch: str) -> dict[str, str]:
+    """The environment in the jail: nothing else of the grader's reaches a student's code."""
+    kept = {name: os.environ[name] for name in _KEPT_VARIABLES if name in os.environ}
+    home = scratch if setting.kind is Kind.WEAK else "/tmp"
+    own = {"HOME": home, "MPLBACKEND": "Agg", "PYTHONBREAKPOINT": "0"}  # nobody can answer a forgotten breakpoint()
+    return environment.variables() | kept | dict.fromkeys(_SWITCHED_ON, "1") | own
 
 
 def _bubblewrap(setting: Setting) -> list[str]:
@@ -117,9 +145,6 @@ def _unshare(setting: Setting, root: str) -> list[str]:
 
 def _visible(setting: Setting) -> list[Path]:
     """What is seen of this machine: the system's programs, Python, the packages that it imports from, the programs."""
-    import distlab
-    from distlab import programs
-
     library = [sys.prefix, sys.base_prefix, Path(distlab.__file__).parents[1], programs.FOLDER]
     names = [*_SYSTEM, *(f"/etc/{name}" for name in _ETC), *map(str, library), *map(str, setting.seen)]
     visible: list[Path] = []

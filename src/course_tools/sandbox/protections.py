@@ -9,8 +9,7 @@ from pathlib import Path
 
 from course_tools.sandbox import jail
 from course_tools.sandbox.jail import Kind, Setting
-from course_tools.sandbox.process import SandboxFailed
-from course_tools.sandbox.work import SandboxedWork
+from course_tools.sandbox.work import SandboxedWork, SandboxFailed
 from distlab.labs.plain_data import Plain
 from distlab.runtime.errors import PlainError
 

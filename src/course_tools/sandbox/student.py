@@ -5,29 +5,39 @@ functions work with beside it (`watch`), it has none.
 """
 
 import importlib
+import inspect
+import io
 import json
 import os
+import re
 import resource
 import sys
 from collections.abc import Callable, Coroutine, Generator
-from contextlib import suppress
+from contextlib import redirect_stderr, redirect_stdout, suppress
 from multiprocessing.connection import Connection
 from pathlib import Path
 from types import coroutine
 from typing import Any, cast
 
+from IPython.core.interactiveshell import InteractiveShell
+from traitlets.config import Config
+
 from course_tools.sandbox import wire
-from course_tools.sandbox.cells import Cells
-from distlab.labs.answer import OwnAnswer
+from distlab.labs.answer import OwnAnswer, line_of
 from distlab.labs.answer_errors import Raised
-from distlab.labs.plain_data import Plain, PlainKey, plain
-from distlab.simulate import ProgramError
-from distlab.simulate.errors import copy_message, is_of_asyncio, no_operation, not_awaited
+from distlab.labs.plain_data import Plain, plain
+from distlab.simulate import Rank
+from distlab.simulate.errors import copy_message
 from distlab.simulate.rank import NumberedRank
 
-_NO_LIMIT = 10.0**6
+NO_LIMIT = 10.0**6
+"""Seconds of an answer whose questions are limited elsewhere."""
 OPERATIONS = ("send", "receive", "receive_any", "exchange", "reduce", "compute")
 """What a rank program may ask of its rank."""
+# Magics that run Python code, and their options: the code runs, once.
+_RUNNING = r"(?m)^((?:[ \t]*\w+ *= *)?[ \t]*)(?:%%capture.*|%%?time(?:it)?\b(?:[ \t]+-[a-z]\w*(?:[ \t]*\d+)?)*[ \t]*)"
+_OURS = ("distlab", "course_tools", "lab_")
+_WATCHED = ("builtins", "json", "os", "pathlib", "tempfile", "time", "numpy")
 
 
 def main(options: dict[str, Any]) -> None:
@@ -51,10 +61,11 @@ def main(options: dict[str, Any]) -> None:
 
 def _answer(connection: wire.Wire) -> None:
     # Everything is looked up before a cell runs, so that replacing it later has no effect.
-    send, receive, process, end, own, token = wire.send, wire.receive, os.getpid, os._exit, os.getpid(), ""
+    send, receive, process, end, own = wire.send, wire.receive, os.getpid, os._exit, os.getpid()
+    question: dict[str, Any] = {}
 
     def ask(value: Plain) -> Plain:
-        send(connection, {"token": token, "ask": plain(value)})
+        send(connection, {"token": question["token"], "ask": plain(value)})
         return cast(dict[str, Plain], receive(connection))["response"]
 
     reply_to, changed = Student(ask).reply, watch()
@@ -63,13 +74,13 @@ def _answer(connection: wire.Wire) -> None:
             question = cast(dict[str, Any], receive(connection))  # the grader sends nothing else
         except EOFError:
             end(0)
-        token, is_rank = question.pop("token"), question["do"].endswith("_rank")
-        reply = reply_to(question)
+        reply = reply_to(question["do"], question["arguments"])
         if process() != own:  # a copy that the student's code has forked and let run on
             end(0)
-        if not is_rank and (names := changed()):  # what a rank does, the grader's virtual cluster sees by itself
+        # What a rank does, the grader's virtual cluster sees by itself.
+        if not question["do"].endswith("_rank") and (names := changed()):
             reply = {"error": ["Changed", ", ".join(names), None]}
-        send(connection, {"token": token, **reply})
+        send(connection, {"token": question["token"], **reply})
 
 
 def watch() -> Callable[[], list[str]]:
@@ -77,20 +88,19 @@ def watch() -> Callable[[], list[str]]:
 
     Python cannot keep code from changing its own process. So judges take raw data from here; this finds the easy ways.
     """
-    python = ("builtins", "json", "os", "pathlib", "tempfile", "time", "numpy")
-    modules = {name: module for name, module in sys.modules.items() if _is_ours(name) or name in python}
+    loaded = sys.modules
+    modules = {name: module for name, module in loaded.items() if name.startswith(_OURS) or name in _WATCHED}
     kinds = [value for module in modules.values() for value in vars(module).values() if isinstance(value, type)]
-    if keras := getattr(sys.modules.get("tensorflow"), "keras", None):
+    if keras := getattr(loaded.get("tensorflow"), "keras", None):
         kinds += [keras.Sequential, keras.layers.Dense, keras.optimizers.SGD]
     owners: dict[str, Any] = dict(modules)
     for kind in kinds:
-        if _is_ours(kind.__module__) or kind.__module__ == "pathlib" or "keras" in kind.__module__:
+        if kind.__module__.startswith((*_OURS, "pathlib")) or "keras" in kind.__module__:
             owners |= {f"{each.__module__}.{each.__qualname__}": each for each in kind.__mro__[:-1]}
-    loaded = sys.modules
 
-    def functions() -> dict[tuple[str, str], tuple[object, object]]:
-        return {
-            (name, key): (value, getattr(value, "__code__", None))
+    def functions() -> dict[str, tuple[object, object]]:
+        return {name: (module, None) for name, module in loaded.items() if name in modules} | {
+            f"{name}.{key}": (value, getattr(value, "__code__", None))
             for name, owner in owners.items()
             for key, value in vars(owner).items()
             if callable(value) or isinstance(value, (property, staticmethod, classmethod))
@@ -99,115 +109,130 @@ def watch() -> Callable[[], list[str]]:
     before = functions()
 
     def changed() -> list[str]:
-        found, now = [name for name, module in modules.items() if loaded.get(name) is not module], functions()
-        for place, (function, code) in before.items():
-            if place not in now or now[place][0] is not function or now[place][1] is not code:
-                found.append(".".join(place))
+        now, nothing = functions(), (None, None)
+        found = [
+            name
+            for name, (function, code) in before.items()
+            if now.get(name, nothing)[0] is not function or now[name][1] is not code
+        ]
         # A new name may hide a builtin one.
-        new = [(name, key) for name, key in now.keys() - before.keys() if _is_ours(name) or name not in modules]
-        return [*found, *map(".".join, new)][:3]
+        hiding = [name for name in now.keys() - before.keys() if name.rpartition(".")[0] not in _WATCHED]
+        return [*found, *hiding][:3]
 
     return changed
 
 
-def _is_ours(module: str) -> bool:
-    return module.startswith(("distlab", "course_tools", "lab_"))
-
-
 class Student(OwnAnswer):
-    """The student's namespace and the rank programs that run in it; a question names one of the methods."""
+    """The student's namespace, the cells that run in it, and rank programs; a question names one of the methods."""
 
-    def __init__(self, ask: Callable[[Plain], Plain]) -> None:
+    def __init__(self, ask: Callable[[Plain], Plain] | None = None) -> None:
         """Nothing has run; `ask` asks the judge."""
-        self._cells = Cells()
-        super().__init__(self._cells.namespace, _NO_LIMIT)
-        self.run_cell, self._ask = self._cells.run, ask
+        own = Config(HistoryManager={"enabled": False}, InteractiveShell={"ast_node_interactivity": "none"})
+        InteractiveShell.clear_instance()
+        shell = self._shell = cast(Any, InteractiveShell.instance(config=own))
+        # Commands, and magics that run no code, do nothing.
+        shell.system = shell.run_line_magic = shell.run_cell_magic = lambda *arguments, **keywords: None
+        shell.showtraceback = shell.showsyntaxerror = shell.system
+        shell.getoutput = lambda command: []
+        self.namespace: dict[str, Any] = shell.user_ns
+        super().__init__(self.namespace, NO_LIMIT)
+        self._ask = ask
         self._programs: dict[int, tuple[RemoteRank, Coroutine[Any, Plain, Any]]] = {}
 
-    def reply(self, question: dict[str, Any]) -> dict[PlainKey, Plain]:
+    def reply(self, do: str, arguments: list[Any]) -> dict[Any, Plain]:
         """The answer to one question: {"value": …}, or {"error": [class, text, line of the cell or None]}."""
-        ask = getattr(self, question["do"])
+        ask = getattr(self, do)
         try:
-            return {"value": ask(*question["arguments"], **question["keywords"])}
-        except Raised as error:
-            return {"error": [error.kind, error.message, error.line]}
+            return {"value": ask(*arguments)}
         except BaseException as error:  # SystemExit and whatever else a student's code may raise
-            return {"error": self._cells.described(error)}
+            return {"error": self._described(error)}
 
     def write(self, files: dict[str, bytes]) -> None:
         """Make the files that lie in the lab's folder."""
         for name, content in files.items():
             Path(name).write_bytes(content)
 
-    def observe(self, module: str, function: str, arguments: list[Plain], asks: bool) -> Plain:
+    def run_cell(self, text: str) -> Plain:
+        """Run a cell as IPython does; the end of what it printed, and None or [class, message, line] of its error."""
+        printed = io.StringIO()
+        with redirect_stdout(printed), redirect_stderr(printed):
+            result = self._shell.run_cell(re.sub(_RUNNING, r"\1", text))
+        error = result.error_in_exec if result.error_before_exec is None else result.error_before_exec
+        return [printed.getvalue()[-4000:], None if error is None else self._described(error)]
+
+    def call_with(self, name: str, arguments: tuple[Plain, ...], keywords: dict[str, Any]) -> Plain:
+        """See `Answer.call`."""
+        return self.call(name, *arguments, **keywords)
+
+    def observe(self, module: str, function: str, arguments: tuple[Plain, ...], asks: bool) -> Plain:
         """See `Answer.inside`; the function by its names, and whether it asks."""
         looks = getattr(importlib.import_module(module), function)
         return self.inside(looks, *arguments, respond=self._ask if asks else None)
 
-    def start_rank(self, name: str, rank: int, size: int, *inputs: Plain) -> Plain:
-        """The first operation that the program `name` asks of its rank."""
-        remote = RemoteRank(rank, size)
-        self._programs[rank] = remote, self.started(name, remote, *inputs)
-        return self.resume_rank(rank, None, 0.0)
+    def start_rank(self, name: str, index: int, size: int, *inputs: Plain) -> None:
+        """Let the program `name` be what rank `index` of `size` runs."""
+        rank = RemoteRank(index, size)
+        self._programs[index] = rank, self.started(name, rank, *inputs)
 
-    def resume_rank(self, rank: int, result: Plain, now: float) -> Plain:
-        """The next operation, after the last one returned `result`; ["return", value] at the end."""
-        remote, program = self._programs[rank]
-        remote.now, remote.pending = now, None
+    def resume_rank(self, index: int, result: Plain, now: float) -> Plain:
+        """Go on with the `result` of what was awaited; gives each [operation, *arguments] that the program then begins.
+
+        It is one unless an `await` was forgotten. The last is ["return", value] at the program's end.
+        """
+        rank, program = self._programs[index]
+        rank.now, rank.begun = now, []
         try:
-            operation = program.send(result)
+            program.send(result)
         except StopIteration as end:
-            remote.check_nothing_pending()
-            return ["return", None if end.value is ... else plain(end.value, f"what the program gives on rank {rank}")]
-        except RuntimeError as error:
-            if is_of_asyncio(error):
-                raise ProgramError(no_operation(rank)) from error
-            raise
-        if not isinstance(operation, list) or remote.pending is None:
-            raise ProgramError(no_operation(rank))
-        return operation
+            returned = None if end.value is ... else plain(end.value, f"what the program gives on rank {index}")
+            rank.begun.append(["return", returned])
+        return rank.begun
 
-
-@coroutine
-def _asked(operation: list[Plain], array: Any) -> Generator[list[Plain], Plain, Any]:
-    """What the grader's rank gives for an operation; a sum is written into the `array` to which it adds."""
-    result = yield operation
-    if operation[0] != "reduce":
-        return result
-    array[...] = result
-    return array
+    def _described(self, error: BaseException) -> list[Plain]:
+        """The class, the message, and the line in its cell (None if it is not known) of whatever was raised."""
+        if isinstance(error, Raised):
+            return [error.kind, error.message, error.line]
+        line = error.lineno if isinstance(error, SyntaxError) else line_of(error.__traceback__, self.namespace)
+        message = ""
+        with suppress(BaseException):  # a class of the student's own
+            message = str(error.msg if isinstance(error, SyntaxError) else error)[:2000]
+        return [type(error).__name__, message, line if isinstance(line, int) else None]
 
 
 class RemoteRank(NumberedRank):
-    """The rank of a program in the jail, a `distlab.simulate.Rank` that asks the grader's for every operation."""
+    """The rank of a program in the jail, a `distlab.simulate.Rank`: what it begins, the grader's rank does."""
 
     def __init__(self, index: int, size: int) -> None:
         """Rank `index` of `size`."""
         self.index, self.size, self.now = index, size, 0.0
-        self.pending: str | None = None
-
-    def check_nothing_pending(self) -> None:
-        """Raise ProgramError for an operation whose `await` was forgotten."""
-        if self.pending is not None:
-            raise ProgramError(not_awaited(self.index, self.pending))
+        self.begun: list[Plain] = []
 
     def __getattr__(self, operation: str) -> Any:
         if operation not in OPERATIONS:
             raise AttributeError(f"a rank has no {operation!r}", name=operation, obj=self)
 
-        def ask(*arguments: Any) -> Any:
-            self.check_nothing_pending()
-            sent = list(arguments)
+        def begin(*arguments: Any, **keywords: Any) -> Any:
+            sent = list(inspect.signature(getattr(Rank, operation)).bind(self, *arguments, **keywords).args[1:])
+            added_to = sent[0] if operation == "reduce" else None
             if operation in ("send", "exchange"):
-                sent[1:2] = [copy_message(self.index, array) for array in sent[1:2]]
-            self.pending = operation
-            sent = [plain(each, f"what rank {self.index} sends") for each in sent]
-            return _asked([operation, *sent], arguments[0] if arguments else None)
+                sent[1] = copy_message(self.index, sent[1])
+            self.begun.append([operation, *(plain(each, f"what rank {self.index} sends") for each in sent)])
+            return _awaited(added_to)
 
-        return ask
+        return begin
 
     def __repr__(self) -> str:
         return f"<rank {self.index} of {self.size} at {self.now:.9g} s>"
+
+
+@coroutine
+def _awaited(array: Any) -> Generator[None, Plain, Any]:
+    """What the grader's rank gives for an operation; a sum is written into the `array` to which it adds."""
+    result = yield
+    if array is None:
+        return result
+    array[...] = result
+    return array
 
 
 if __name__ == "__main__":

@@ -5,37 +5,30 @@
 import json
 import os
 import sys
-from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
-import nbformat
 import pytest
 
-from course_tools.grading import material
+from course_tools.grading import notebook
 from course_tools.grading.grade import grade
-from course_tools.grading.material import Material
-from course_tools.grading.notebook import SubmittedCell, Unreadable, fit, read
-from course_tools.grading.submission import Submission
+from course_tools.grading.notebook import Cell, Material, Role, Unreadable, fit, read
+from course_tools.grading.submissions import Submission
 from course_tools.sandbox import Kind
 from distlab.labs import Answer, Verdict
 from distlab.labs.verdict import NOT_DONE, RIGHT
 from tests.distlab.labs import sample_lab
-from tests.distlab.labs.graded_sample import Grading, Handin
+from tests.distlab.labs.graded_sample import Grading
 from tests.distlab.labs.sample_lab import points
 
 pytestmark = pytest.mark.slow
 ALL = {"mean": 2, "steps": 1, "all_gather": 3}
-added = nbformat.v4.new_code_cell
 
 
-def answer_cell(made: nbformat.NotebookNode, name: str) -> nbformat.NotebookNode:
-    return next(cell for cell in made.cells if cell.metadata.get("nbgrader", {}).get("grade_id") == name)
-
-
-def test_right_answers_get_all_points_untouched_ones_none(graded: Grading, handed_in: Handin, sample: Material) -> None:
-    report = graded(handed_in())
+def test_right_answers_get_all_points_untouched_ones_none(graded: Grading, sample: Material) -> None:
+    report = graded()
     assert (points(report), report.note, report.troubles) == (ALL, "", [])
-    report = graded(handed_in(**sample.stubs))
+    report = graded(list(sample.steps))
     assert (report.score, report.note) == (0, "")
     assert all(each.verdict.state is NOT_DONE for each in report.exercises)
 
@@ -58,97 +51,72 @@ steps = int(open('x').read())
 
 
 @pytest.mark.parametrize("text", [SYNTAX, "%%time\nsteps = 6"], ids=["in a cell", "a measured cell"])
-def test_an_answer_written_as_in_jupyter_counts(graded: Grading, handed_in: Handin, text: str) -> None:
-    assert points(graded(handed_in(steps=text)))["steps"] == 1
+def test_an_answer_written_as_in_jupyter_counts(graded: Grading, text: str) -> None:
+    assert points(graded(steps=text))["steps"] == 1
 
 
-def test_a_mistake_in_a_cell_is_told_with_class_and_line_and_noted(graded: Grading, handed_in: Handin) -> None:
-    report = graded(handed_in(steps="x = 1\nx / 0\n", mean="def mean(values:"))
+def test_a_mistake_in_a_cell_is_told_with_class_and_line_and_noted(graded: Grading) -> None:
+    report = graded(steps="x = 1\nx / 0\n", mean="def mean(values:")
     assert "The cell stopped in line 2 with ZeroDivisionError: division by zero" in report.exercises[1].verdict.text
     assert report.note == "the cell of mean failed; the cell of steps failed"
 
 
-def own_cells(made: nbformat.NotebookNode) -> None:
-    answer_cell(made, "steps").source = "steps = half() * 2"
-    made.cells.insert(made.cells.index(answer_cell(made, "steps")), added("def half():\n    return 3"))
-    made.cells.insert(made.cells.index(answer_cell(made, "check_steps")) + 1, added("steps = 7"))
-    made.cells[:0] = [added("1 / 0")]
-
-
-def lost_metadata(made: nbformat.NotebookNode) -> None:
-    for name in ALL:
-        answer_cell(made, name).metadata.clear()
-
-
-def deleted(made: nbformat.NotebookNode) -> None:
-    made.cells.remove(answer_cell(made, "steps"))
-
-
-def no_code(made: nbformat.NotebookNode) -> None:
-    cell = answer_cell(made, "steps")
-    made.cells[made.cells.index(cell)] = nbformat.v4.new_markdown_cell(cell.source, metadata=cell.metadata)
-
-
-def copied(made: nbformat.NotebookNode, steps: int = 6) -> None:
-    """Two answers, and an untouched copy, which does not count."""
-    answer_cell(made, "steps").source = f"steps = {13 - steps}"
-    for text in (f"steps = {steps}", "steps = None\n# Write your answer here.\n..."):
-        made.cells.append(added(text, metadata=nbformat.from_dict(answer_cell(made, "steps")).metadata))
-
-
-def older_copy_below(made: nbformat.NotebookNode) -> None:
-    copied(made, 7)
-
-
+MEAN, STEPS, GATHER = (Cell(Role.ANSWER, name, text) for name, text in sample_lab.ANSWERS.items())
+CHECKED, WRONG = Cell(Role.JUDGE, "steps"), replace(STEPS, text="steps = 7")
+UNTOUCHED = replace(STEPS, text="steps = None\n# Write your answer here.\n...")
+HALF, FAILS, TOO_LATE = (Cell(Role.OWN, "", text) for text in ("def half(): return 3", "1 / 0", "steps = 7"))
 MISSING = "the cell of {} is missing: what other cells define was judged"
 COPIED = "steps is answered in 2 cells, the last one counts"
-CHANGES = [
-    (own_cells, 1, ["code cell 1 failed"], []),
-    (lost_metadata, 1, [MISSING.format(name) for name in ALL], []),
-    (deleted, 0, [MISSING.format("steps")], []),
-    (no_code, 0, [MISSING.format("steps")], ["the cell of steps is no code cell any more"]),
-    (copied, 1, [COPIED], []),
-    (older_copy_below, 0, [COPIED], ["steps is answered in several cells, and the last one is not right"]),
-]
+OLDER = "steps is answered in several cells, and the last one is not right"
+# Cells, the points for steps, and what is noted; a note that begins with ! is to be looked at.
+CHANGES = {
+    "own cells": (
+        [FAILS, MEAN, HALF, replace(STEPS, text="steps = half() * 2"), CHECKED, TOO_LATE, GATHER],
+        1,
+        ["code cell 1 failed"],
+    ),
+    "lost metadata": (
+        [replace(each, role=Role.OWN, name="") for each in (MEAN, STEPS, GATHER)],
+        1,
+        [MISSING.format(name) for name in ALL],
+    ),
+    "deleted": ([MEAN, GATHER], 0, [MISSING.format("steps")]),
+    "no code": (
+        [MEAN, replace(STEPS, is_code=False), GATHER],
+        0,
+        [MISSING.format("steps"), "!the cell of steps is no code cell any more"],
+    ),
+    "copied": ([MEAN, WRONG, CHECKED, GATHER, STEPS, UNTOUCHED], 1, [COPIED]),
+    "older copy below": ([MEAN, STEPS, CHECKED, GATHER, WRONG, UNTOUCHED], 0, [COPIED, f"!{OLDER}"]),
+}
 
 
-@pytest.mark.parametrize(("change", "steps", "notes", "look_at"), CHANGES)
+@pytest.mark.parametrize(("cells", "steps", "notes"), CHANGES.values(), ids=CHANGES)
 def test_a_notebook_with_added_lost_and_copied_cells_is_judged_by_what_it_defines_and_noted(
-    change: Callable[[nbformat.NotebookNode], None],
-    steps: int,
-    notes: list[str],
-    look_at: list[str],
-    handed_in: Handin,
-    graded: Grading,
+    cells: list[Cell], steps: int, notes: list[str], graded: Grading
 ) -> None:
-    made = handed_in()
-    change(made)
-    report = graded(made)
-    assert (points(report), report.note) == (ALL | {"steps": steps}, "; ".join([*notes, *look_at]))
-    assert report.look_at == look_at
+    report = graded(cells)
+    assert (points(report), report.note) == (ALL | {"steps": steps}, "; ".join(note.strip("!") for note in notes))
+    assert report.look_at == [note[1:] for note in notes if note.startswith("!")]
 
 
 def test_the_notebook_of_another_lab_is_to_be_looked_at(sample: Material, root: Path) -> None:
     submission = Submission("", "")
-    fit(read(next((root / "labs").glob("06_*/solution.ipynb")))[0], sample, submission)
+    fit(read(next((root / "labs").glob("06_*/solution.ipynb"))), sample, submission)
     assert submission.look_at == ["this is the notebook of another lab"]
 
 
-def test_a_judge_that_fails_is_a_fault_for_the_instructor(
-    sample_source: Path, graded: Grading, handed_in: Handin
-) -> None:
+def test_a_judge_that_fails_is_a_fault_for_the_instructor(sample_source: Path, graded: Grading) -> None:
     def judge(answer: Answer, generator: object) -> Verdict:
         raise KeyError("unforeseen")
 
-    report = graded(handed_in(), material.load(sample_source, sample_lab.lab(judge)))
+    report = graded(of=notebook.load(sample_source, sample_lab.lab(judge)))
     assert report.troubles == ["mean: KeyError: 'unforeseen'"]
 
 
-def test_when_the_time_for_the_lab_is_used_up_earlier_points_stay(
-    sample_source: Path, graded: Grading, handed_in: Handin
-) -> None:
-    short = material.load(sample_source, sample_lab.lab(seconds_per_cell=3, seconds=4))
-    report = graded(handed_in(steps="while True: pass", all_gather="while True: pass"), short)
+def test_when_the_time_for_the_lab_is_used_up_earlier_points_stay(sample_source: Path, graded: Grading) -> None:
+    short = notebook.load(sample_source, sample_lab.lab(seconds_per_cell=3, seconds=4))
+    report = graded(of=short, steps="while True: pass", all_gather="while True: pass")
     assert points(report) == {"mean": 2, "steps": 0, "all_gather": 0}
     assert "stopped after 4 s in all" in report.note
 
@@ -156,15 +124,11 @@ def test_when_the_time_for_the_lab_is_used_up_earlier_points_stay(
 UNREADABLE = ["", "null", '{"cells": [3]}', json.dumps({"cells": [{"cell_type": "code", "source": "x"}] * 501})]
 
 
-@pytest.mark.parametrize("content", UNREADABLE, ids=range(len(UNREADABLE)))
-def test_what_is_no_notebook_or_too_large_is_unreadable(tmp_path: Path, content: str) -> None:
-    file = tmp_path / "lab.ipynb"
-    file.write_text(content)
-    with pytest.raises(Unreadable, match=r"format 4|more than 500"):
-        read(file)
-
-
-def test_a_pipe_does_not_hang_the_grader(tmp_path: Path) -> None:
+def test_what_is_no_notebook_or_too_large_or_a_pipe_is_unreadable(tmp_path: Path) -> None:
+    for content in UNREADABLE:
+        (tmp_path / "lab.ipynb").write_text(content)
+        with pytest.raises(Unreadable, match=r"format 4|more than 500"):
+            read(tmp_path / "lab.ipynb")
     os.mkfifo(tmp_path / "pipe.ipynb")
     with pytest.raises(Unreadable, match="not a plain file"):
         read(tmp_path / "pipe.ipynb")
@@ -196,9 +160,9 @@ FORGERIES = {
 def test_what_is_seen_beside_a_student_s_code_cannot_easily_be_forged(
     number: str, exercise: str, answer: str, root: Path, kind: Kind
 ) -> None:
-    lab = material.load(next((root / "labs").glob(f"{number}_*/lab.py")))
-    solved = {step.name: step.text for step in lab.steps if step.kind is material.StepKind.ANSWER}
-    cells = [SubmittedCell(text, name, is_answer=True) for name, text in (solved | {exercise: answer}).items()]
+    lab = notebook.load(next((root / "labs").glob(f"{number}_*/lab.py")))
+    solved = read(next((root / "labs").glob(f"{number}_*/solution.ipynb")))
+    cells = [replace(cell, text=answer) if cell.name == exercise else cell for cell in solved]
     report = Submission("", lab.lab.name)
     grade(report, cells, lab, kind, seed=3)
     assert report.troubles == []
@@ -237,8 +201,8 @@ step = tf.function(lambda x: model(x, training=True))(np.zeros((1, 28, 28)))
 
 
 def test_what_students_usually_do_changes_nothing_of_the_checker(root: Path, kind: Kind) -> None:
-    lab = material.load(next((root / "labs").glob("03_*/lab.py")))
-    cells, _ = read(next((root / "labs").glob("03_*/solution.ipynb")))
+    lab = notebook.load(next((root / "labs").glob("03_*/lab.py")))
+    cells = read(next((root / "labs").glob("03_*/solution.ipynb")))
     report = Submission("", lab.lab.name)
-    grade(report, [*cells, SubmittedCell(HABITS)], lab, kind, seed=3)
+    grade(report, [*cells, Cell(Role.OWN, "", HABITS)], lab, kind, seed=3)
     assert (report.score, report.note) == (lab.lab.points, "")

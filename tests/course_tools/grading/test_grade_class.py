@@ -19,8 +19,7 @@ from cyclopts import Token
 from course_tools import __main__ as cli
 from course_tools import lab_cells, lab_sources
 from course_tools.grading import grade_class, submissions
-from course_tools.grading.material import Material
-from course_tools.grading.notebook import SubmittedCell
+from course_tools.grading.notebook import Cell, Material
 from course_tools.sandbox import Kind
 from distlab.labs import registry
 from tests.course_tools.grading.submitted import LAB, put
@@ -142,7 +141,7 @@ def test_a_trouble_of_the_grader_is_repeated_alone_and_never_becomes_a_grade(
     tries, usual = tmp_path / "tries", grade_class.grade_notebook
     tries.mkdir()
 
-    def killed(of: submissions.Submission, cells: Sequence[SubmittedCell], *others: object) -> None:
+    def killed(of: submissions.Submission, cells: Sequence[Cell], *others: object) -> None:
         if of.student == "bob":
             count = len(list(tries.iterdir()))
             (tries / f"{count}").touch()

@@ -5,17 +5,15 @@
 import os
 import socket
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
-import psutil
 import pytest
 
-from course_tools.grading import grade, material
+from course_tools.grading import grade, notebook
 from course_tools.sandbox import wire
 from distlab.labs import Answer, Picture, Verdict, registry, wrong
-from distlab.labs.verdict import RIGHT
+from tests.course_tools.grading.submitted import put, wait_for_the_end_of
 from tests.distlab.labs import sample_lab
 from tests.distlab.labs.graded_sample import Grading, Handin
 from tests.distlab.labs.sample_lab import points
@@ -91,40 +89,10 @@ ATTACKS: dict[str, tuple[str, str]] = {
 }  # fmt: skip
 
 
-@pytest.fixture(scope="module")
-def port() -> Iterator[int]:
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        yield listener.getsockname()[1]
-
-
-@pytest.mark.parametrize(("text", "said"), ATTACKS.values(), ids=ATTACKS)
-def test_an_attack_costs_its_own_exercise_alone_and_leaves_nothing(
-    graded: Grading, handed_in: Handin, root: Path, port: int, text: str, said: str
-) -> None:
-    mark = f"{10**8 + os.getpid()}"
-    places = [f"{root}/Makefile", f"{root}/labs", "/etc/shadow", "/var"]
-    for name, value in {"places": places, "port": port, "pid": os.getpid(), "mark": mark}.items():
-        text = text.replace(f"{{{name}}}", str(value)).replace(f"{{{name}!r}}", repr(value))
-    report = graded(handed_in(steps=text), seed=987_123_654)
-    assert points(report) == {"mean": 2, "steps": 0, "all_gather": 3}
-    judged = report.exercises[1]
-    assert judged.verdict.state != RIGHT and report.troubles == []
-    assert said in f"{judged.verdict.text} {judged.error}"
-    until = time.monotonic() + 60
-    while any(mark in (process.info["cmdline"] or []) for process in psutil.process_iter(["cmdline"])):
-        assert time.monotonic() < until
-        time.sleep(0.05)
-
-
-def test_the_environment_and_the_files_are_those_of_the_lab(graded: Grading, handed_in: Handin) -> None:
-    loads = "{'PYTHONPATH', 'LD_PRELOAD', 'PYTHONSTARTUP'}"
-    text = f"import os\nsteps = 6 if os.listdir() == ['given.py'] and not {loads} & set(os.environ) else 0"
-    assert graded(handed_in(steps=text)).score == 6
-
-
 TURNS = "(rank.index + 1) % rank.size, {}, (rank.index - 1) % rank.size"
 FAKED = f"    for step in range(1, rank.size):\n        await rank.exchange({TURNS.format('np.zeros(6)')})\n"
 BOTH = f"rank.exchange({TURNS.format('np.concatenate([array, array]).view(Light)')})"
+# Of a rank program steps and bytes cannot be faked.
 RANK_CHEATS = {
     "takes the inputs from the other ranks' memory": "shared = {}\nasync def all_gather(rank, array):\n"
     f"    shared[rank.index] = array\n{FAKED}    return np.array([shared[i] for i in range(rank.size)])",
@@ -143,40 +111,61 @@ RANK_CHEATS = {
 }
 
 
-@pytest.mark.parametrize("text", RANK_CHEATS.values(), ids=RANK_CHEATS)
-def test_steps_and_bytes_of_a_rank_program_cannot_be_faked(graded: Grading, handed_in: Handin, text: str) -> None:
-    report = graded(handed_in(all_gather=text))
-    assert points(report) == {"mean": 2, "steps": 1, "all_gather": 0}
-    assert report.exercises[2].verdict.text and report.troubles == []
+@pytest.fixture(scope="module")
+def port() -> Iterator[int]:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        yield listener.getsockname()[1]
+
+
+CASES = [("steps", *case) for case in ATTACKS.values()] + [("all_gather", text, "") for text in RANK_CHEATS.values()]
+
+
+@pytest.mark.parametrize(("exercise", "text", "said"), CASES, ids=[*ATTACKS, *RANK_CHEATS])
+def test_an_attack_costs_its_own_exercise_alone_and_leaves_nothing(
+    graded: Grading, root: Path, port: int, exercise: str, text: str, said: str
+) -> None:
+    mark = f"{10**8 + os.getpid()}"
+    places = [f"{root}/Makefile", f"{root}/labs", "/etc/shadow", "/var"]
+    for name, value in {"places": places, "port": port, "pid": os.getpid(), "mark": mark}.items():
+        text = text.replace(f"{{{name}}}", str(value)).replace(f"{{{name}!r}}", repr(value))
+    report = graded(seed=987_123_654, **{exercise: text})
+    assert points(report) == {"mean": 2, "steps": 1, "all_gather": 3} | {exercise: 0} and report.troubles == []
+    (judged,) = (each for each in report.exercises if each.name == exercise)
+    assert judged.verdict.text and said in f"{judged.verdict.text} {judged.error}"
+    wait_for_the_end_of(mark)
+
+
+def test_the_environment_and_the_files_are_those_of_the_lab(graded: Grading) -> None:
+    loads = "{'PYTHONPATH', 'LD_PRELOAD', 'PYTHONSTARTUP'}"
+    text = f"import os\nsteps = 6 if os.listdir() == ['given.py'] and not {loads} & set(os.environ) else 0"
+    assert graded(steps=text).score == 6
 
 
 def test_checks_and_given_cells_can_be_deleted_or_rewritten_without_any_effect(
-    graded: Grading, handed_in: Handin
+    graded: Grading, handed_in: Handin, tmp_path: Path
 ) -> None:
-    notebook = handed_in(steps="steps = 7")
-    for cell in notebook.cells:
+    made = handed_in(steps="steps = 7")
+    for cell in made.cells:
         if cell.metadata.get("nbgrader", {}).get("grade"):
             cell.source = "print('right')"
             cell.metadata["nbgrader"]["points"] = 1000
         elif "import numpy" in cell.source:
             cell.source = "raise RuntimeError('mine')"
-    assert graded(notebook).score == 5
-    notebook.cells = [cell for cell in notebook.cells if cell.metadata.get("nbgrader", {}).get("solution")]
-    assert graded(notebook).score == 5
+    cells = notebook.read(put(tmp_path, "ada", made))
+    assert graded(cells).score == 5
+    assert graded([cell for cell in cells if cell.role is notebook.Role.ANSWER]).score == 5
 
 
-def test_nothing_that_is_sent_into_the_jail_tells_the_seed(
-    graded: Grading, handed_in: Handin, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_nothing_that_is_sent_into_the_jail_tells_the_seed(graded: Grading, monkeypatch: pytest.MonkeyPatch) -> None:
     sent: list[object] = []
     send = wire.send
     monkeypatch.setattr(wire, "send", lambda ends, value, *more: sent.append(value) or send(ends, value, *more))
-    assert graded(handed_in(), seed=123_456_789_012_345).score == 6
+    assert graded(seed=123_456_789_012_345).score == 6
     assert sent and "123456789012345" not in repr(sent)
 
 
 def test_a_verdict_that_quotes_a_huge_answer_is_cut_and_a_picture_that_never_ends_is_left_out(
-    sample_source: Path, graded: Grading, handed_in: Handin, monkeypatch: pytest.MonkeyPatch
+    sample_source: Path, graded: Grading, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def endless() -> Picture:
         while True:
@@ -186,7 +175,7 @@ def test_a_verdict_that_quotes_a_huge_answer_is_cut_and_a_picture_that_never_end
         return wrong(f"not {answer.call('mean', [1.0])!r}", 0.5, endless)
 
     monkeypatch.setattr(grade, "SECONDS_TO_DRAW", 0.5)
-    quoting = material.load(sample_source, sample_lab.lab(judge))
-    report = graded(handed_in(mean="def mean(values):\n    return 'x' * 15_000_000"), quoting)
+    quoting = notebook.load(sample_source, sample_lab.lab(judge))
+    report = graded(of=quoting, mean="def mean(values):\n    return 'x' * 15_000_000")
     assert 1000 < len(report.exercises[0].verdict.text) < 5000
     assert report.exercises[0].picture is None and points(report) == {"mean": 1, "steps": 1, "all_gather": 3}

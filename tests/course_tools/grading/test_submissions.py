@@ -1,4 +1,4 @@
-"""Which files are taken for whose work, and when it was handed in."""
+"""Which files are taken for whose work, also in the downloads of learning platforms, and when it was handed in."""
 
 import os
 from datetime import UTC, datetime
@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from course_tools.grading.submission import Submission
-from course_tools.grading.submissions import find, left_out
+from course_tools.grading.submissions import Submission, find, left_out
 from distlab.runtime.errors import PlainError
 from tests.course_tools.grading.submitted import LAB, put
 
@@ -111,3 +110,84 @@ def test_the_time_that_is_written_counts_else_that_of_the_file(
     if text is not None:
         file.with_name("timestamp.txt").write_text(text)
     assert of(tmp_path, due=DUE).note == "; ".join(notes)
+
+
+# Of each platform what it packs, as a file and the student whose notebook counts; "" for what does not count.
+DOWNLOADS = {
+    "Canvas": {
+        "doe_smithjane_10345_678901_lab.ipynb": "doe_smithjane_10345",
+        "roerichard_LATE_10346_678902_lab-1.ipynb": "roerichard_10346",
+        "LATE_anon_aB3dE_678903_lab.ipynb": "anon_aB3dE",
+    },
+    "Blackboard": {
+        "Lab_06_jdoe_attempt_2026-11-20-20-00-00.txt": "",
+        "Lab_06_jdoe_attempt_2026-11-20-20-00-00_lab.ipynb": "",
+        "Lab_06_jdoe_attempt_2026-11-21-09-00-00_lab.ipynb": "jdoe",
+        "Lab_06_j_roe_attempt_2026-11-20-20-00-00_lab.ipynb": "j_roe",
+    },
+    "Moodle": {
+        "Jane Doe_10345_assignsubmission_file_/lab (1).ipynb": "Jane Doe_10345",
+        "Sam Poe_7_assignsubmission_onlinetext_/text.html": "Sam Poe_7",
+        "Participant_38950_assignsubmission_file/lab.ipynb": "Participant_38950",
+        "Default group_assignsubmission_file/lab.ipynb": "Default group",
+    },
+    "Moodle without folders": {
+        "Jane Doe_10345_assignsubmission_file_lab.ipynb": "Jane Doe_10345",
+        "Sam_7_assignsubmission_onlinetext_text.html": "",
+    },
+    "Brightspace": {
+        "397063-2557369 - Mary-Ann Smith - Apr 9, 2024 111 PM/lab.ipynb": "Mary-Ann Smith_397063",
+        "397063-2557369 - Mary-Ann Smith - Mar 24, 2024 1126 PM/lab.ipynb": "",
+        "397064-2557369 - John Doe - Mar 24, 2024 926 PM/lab.ipynb": "John Doe_397064",
+        "index.html": "",
+    },
+    "Brightspace without folders": {
+        "13394-80551 - Eric G - Mar 29, 2018 1205 PM - EG - Lab 6.ipynb": "Eric G_13394",
+        "index.html": "",
+    },
+    "ILIAS": {
+        "Doe_Jane_jdoe_10345/lab.ipynb": "jdoe",
+        f"Roe_Richard_rroe_10346/{LAB}/lab.ipynb": "rroe",
+    },
+    "Gradescope": {
+        "submission_1/lab.ipynb": "Jane Doe",
+        "submission_2/lab.ipynb": "submission_2",
+        "submission_3/lab.ipynb": "Ann Lee",
+        "submission_metadata.yml": "",
+    },
+}
+ABOUT = """submission_1:
+  :submitters:
+  - :name: Jane Doe
+submission_2:
+  :score: 1
+submission_3:
+  - :name: 'Ann Lee'
+"""
+
+
+@pytest.mark.parametrize("name", DOWNLOADS)
+def test_each_notebook_of_a_download_is_its_student_s(name: str, tmp_path: Path) -> None:
+    for path in DOWNLOADS[name]:
+        put(tmp_path, "", ABOUT, path)
+    found = find(tmp_path, [LAB], datetime(2024, 4, 9, 12, 11).astimezone(), only=True)
+    files = {str(each.file.relative_to(tmp_path)): each.student for each in found if each.file}
+    assert files == {path: student for path, student in DOWNLOADS[name].items() if student and "ipynb" in path}
+    assert {each.student for each in found} == set(filter(None, DOWNLOADS[name].values()))
+    assert not left_out(tmp_path)
+    assert any("late by 1.0 hours" in each.note for each in found) == (name == "Brightspace")
+    with pytest.raises(PlainError, match=f"download of {name.split()[0]}, which holds one lab"):
+        find(tmp_path, [LAB, "91_other"])
+
+
+def test_students_of_a_download_have_the_names_of_the_list(tmp_path: Path) -> None:
+    for name in ("doejane_10345_678901_lab.ipynb", "poesam_10347_678903_lab.ipynb"):
+        (tmp_path / name).touch()
+    (tmp_path / "students.txt").write_text("jane = 10345\nsam = poesam\nrita\n")
+    assert [each.student for each in find(tmp_path, [LAB])] == ["jane", "rita", "sam"]
+
+
+def test_a_layout_that_is_not_known_is_refused_also_for_one_lab(tmp_path: Path) -> None:
+    put(tmp_path, "Lab06", "{}", "jdoe.ipynb")
+    with pytest.raises(PlainError, match="expected is"):
+        find(tmp_path, [LAB], only=True)

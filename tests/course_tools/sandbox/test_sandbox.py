@@ -4,22 +4,21 @@ import os
 import shutil
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
-import psutil
 import pytest
 
 import distlab
-from course_tools.grading import material
+from course_tools.grading import notebook
 from course_tools.sandbox import TENSORFLOW, Kind, SandboxedWork, Setting, jail, protections
 from distlab import simulate
 from distlab.labs import Answer, NotDone, OwnAnswer, registry
 from distlab.labs.answer_errors import Gone, TookTooLong
 from distlab.runtime.errors import PlainError
 from distlab.simulate import Network, World
+from tests.course_tools.grading.submitted import wait_for_the_end_of
 
 pytestmark = pytest.mark.slow
 NETWORK = Network(latency=1e-6, seconds_per_byte=1e-9, seconds_per_byte_reduced=1e-10)
@@ -37,7 +36,7 @@ from distlab.collectives import ring_all_reduce
 async def any_order(rank, array):
     if rank.index:
         await rank.compute(1e-6 * (rank.size - rank.index))
-        await rank.send(0, array)
+        await rank.send(array=array, to=0)
         return rank.now
     return [await rank.receive_any() for _ in range(1, rank.size)]
 
@@ -162,14 +161,6 @@ with SandboxedWork(Setting(kind=Kind[sys.argv[2]])) as work:
 """
 
 
-def wait_for_the_end_of(seconds: str) -> None:
-    """Until no process sleeps so many seconds."""
-    until = time.monotonic() + SECONDS
-    while any(each.info["cmdline"] == ["sleep", seconds] for each in psutil.process_iter(["cmdline"])):
-        assert time.monotonic() < until
-        time.sleep(0.05)
-
-
 @pytest.mark.skipif(sys.platform != "linux", reason="jails are Linux's")
 def test_when_the_grader_is_killed_nothing_of_a_jail_is_left(kind: Kind) -> None:
     mark = f"{10**8 + os.getpid()}"
@@ -199,7 +190,7 @@ def found(files, modules):
 def test_judges_solutions_and_what_a_lab_asks_for_are_not_in_its_jail(number: str, root: Path, kind: Kind) -> None:
     if kind is Kind.WEAK:
         pytest.skip("without namespaces nothing is hidden; the report of grading says so")
-    lab = material.load(next((root / "labs").glob(f"{number}_*/lab.py")))
+    lab = notebook.load(next((root / "labs").glob(f"{number}_*/lab.py")))
     others = [str(file) for name in ("lab.py", "solution.ipynb") for file in (root / "labs").glob(f"*/{name}")]
     modules = [*registry.MODULES.values(), *lab.lab.solved_in, "tests.conftest", "nbgrader_config"]
     opens = f"from distlab import labs\nlab = labs.open('{number}')\nlab.check('x')\nassert lab.points('x') == 0"
@@ -208,5 +199,5 @@ def test_judges_solutions_and_what_a_lab_asks_for_are_not_in_its_jail(number: st
             assert work.run_cell(text, SECONDS).error is None
         assert work.answer(SECONDS).call("found", [*map(str, registry.judges()), *others], modules) == []
         for step in lab.steps:
-            if step.kind is material.StepKind.GIVEN:
+            if step.role is notebook.Role.GIVEN:
                 assert work.run_cell(step.text, SECONDS).error is None

@@ -7,10 +7,10 @@ import nbformat
 import pytest
 
 from course_tools import lab_cells, lab_sources
-from course_tools.grading import material, notebook
+from course_tools.grading import notebook
 from course_tools.grading.grade import grade
-from course_tools.grading.material import Material
-from course_tools.grading.submission import Submission
+from course_tools.grading.notebook import Cell, Material, Role
+from course_tools.grading.submissions import Submission
 from course_tools.sandbox import Kind, protections
 from tests.distlab.labs import sample_lab
 
@@ -31,7 +31,7 @@ def sample_source(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def sample(sample_source: Path) -> Material:
     """The sample lab, loaded."""
-    return material.load(sample_source, sample_lab.lab())
+    return notebook.load(sample_source, sample_lab.lab())
 
 
 @pytest.fixture(scope="session")
@@ -61,13 +61,13 @@ def handed_in(sample_source: Path) -> Handin:
 
 
 @pytest.fixture
-def graded(sample: Material, kind: Kind, tmp_path: Path) -> Grading:
-    """Grade a notebook of the sample lab."""
+def graded(sample: Material, kind: Kind) -> Grading:
+    """Grade the right answers to the sample lab, unless others are given by exercise, or other cells."""
 
-    def grading(handed_in: nbformat.NotebookNode, of: Material = sample, seed: int = 3) -> Submission:
-        submission = Submission("", of.lab.name, tmp_path / "lab.ipynb")
-        nbformat.write(handed_in, submission.file)
-        cells, _ = notebook.read(submission.file)
+    def grading(cells: list[Cell] | None = None, of: Material = sample, seed: int = 3, **answers: str) -> Submission:
+        texts = sample_lab.ANSWERS | answers
+        submission = Submission("", of.lab.name)
+        cells = cells or [Cell(Role.ANSWER, name, text) for name, text in texts.items()]
         grade(submission, cells, of, kind, seed)
         return submission
 

@@ -4,7 +4,7 @@ import re
 
 import numpy as np
 
-from course_tools.grading.submission import Submission
+from course_tools.grading.submissions import Submission
 from distlab.labs import Answer, Exercise, Lab, Verdict, right, wrong
 from distlab.labs.lab import Judge
 from distlab.simulate import Network, World
