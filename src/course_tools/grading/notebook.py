@@ -90,14 +90,19 @@ def load(source: Path, lab: Lab | None = None) -> Material:
 
 
 def document(file: Path) -> Any:
-    """What a notebook file holds, in UTF-8, UTF-16 or UTF-32. Raises Unreadable."""
+    """What a notebook file holds, in UTF-8, UTF-16 or UTF-32. Raises Unreadable.
+
+    What follows its end, as where a longer file was written over, does not count.
+    """
     try:
         about = file.lstat()
         if not stat.S_ISREG(about.st_mode):
             raise Unreadable("it is not a plain file")
         if about.st_size > _LARGEST:
             raise Unreadable(f"it is larger than {_LARGEST // 2**20} MiB; its outputs can be cleared")
-        return json.loads(file.read_bytes())
+        content = file.read_bytes()
+        text = content.decode(json.detect_encoding(content), "surrogatepass")
+        return json.JSONDecoder().raw_decode(text.lstrip())[0]
     except OSError as error:
         raise Unreadable(str(error.strerror)) from None
     except (ValueError, RecursionError, MemoryError):

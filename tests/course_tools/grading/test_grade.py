@@ -124,6 +124,14 @@ def test_when_the_time_for_the_lab_is_used_up_earlier_points_stay(sample_source:
 UNREADABLE = ["", "null", '{"cells": [3]}', json.dumps({"cells": [{"cell_type": "code", "source": "x"}] * 501})]
 
 
+@pytest.mark.parametrize("form", ["utf-8-sig", "utf-16", "utf-32-be"])
+def test_a_notebook_is_read_in_each_form_of_unicode_and_up_to_its_end(form: str, tmp_path: Path) -> None:
+    cells = [{"cell_type": "code", "metadata": {}, "source": "answer = 1"}]
+    file = tmp_path / "lab.ipynb"
+    file.write_bytes((json.dumps({"cells": cells}) + ' of a longer file"}').encode(form))
+    assert [cell.text for cell in read(file)] == ["answer = 1"]
+
+
 def test_what_is_no_notebook_or_too_large_or_a_pipe_is_unreadable(tmp_path: Path) -> None:
     for content in UNREADABLE:
         (tmp_path / "lab.ipynb").write_text(content)
