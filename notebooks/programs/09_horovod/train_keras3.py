@@ -80,8 +80,8 @@ def begin(options: argparse.Namespace, model: keras.Model) -> int:
     """Take the model from the newest epoch, if that is asked for; how many epochs are done."""
     epochs_done = 0
     if options.resume and hvd.rank() == 0:
-        newest = max(options.folder.glob("*.weights.h5"), default=None)
-        newest = saved_states.weights(newest, options.folder, model)  # older, if damaged
+        newest = max(options.folder.glob("*.weights.h5"))
+        model.load_weights(newest)
         epochs_done = int(newest.name.split(".")[0])
     variables = [*model.variables, *model.optimizer.variables]
     # TensorFlow's variables, which Keras 3 wraps.
@@ -112,8 +112,8 @@ def make_model() -> keras.Model:
 
 def train(options: argparse.Namespace) -> dict:
     """Train; what is in the result, of this rank."""
-    if options.folder and hvd.rank() == 0:
-        saved_states.of_dataset(options.folder, options.dataset, resume=options.resume)
+    if options.folder and not options.resume and hvd.rank() == 0:
+        saved_states.check_unused(options.folder)
     # As without any seed, each rank draws its own first weights.
     keras.utils.set_random_seed(options.seed + hvd.rank())
     model = make_model()

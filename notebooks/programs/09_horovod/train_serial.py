@@ -34,8 +34,8 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--resume", action="store_true", help="go on from the newest one")
     parser.add_argument("--result", type=Path, help="JSON file to write")
     options = parser.parse_args(arguments)
-    if options.folder:
-        saved_states.of_dataset(options.folder, options.dataset, resume=options.resume)
+    if options.folder and not options.resume:
+        saved_states.check_unused(options.folder)
     return options
 
 
@@ -61,7 +61,6 @@ def begin(options: argparse.Namespace, state: tf.train.Checkpoint) -> None:
     """Take the state from the newest checkpoint, if that is asked for."""
     if options.resume:
         newest = tf.train.latest_checkpoint(options.folder)
-        newest = saved_states.checkpoint(newest, options.folder, state)  # older, if damaged
         state.restore(newest).assert_existing_objects_matched()
 
 

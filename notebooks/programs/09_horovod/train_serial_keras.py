@@ -34,8 +34,8 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--resume", action="store_true", help="go on from the newest one")
     parser.add_argument("--result", type=Path, help="JSON file to write")
     options = parser.parse_args(arguments)
-    if options.folder:
-        saved_states.of_dataset(options.folder, options.dataset, resume=options.resume)
+    if options.folder and not options.resume:
+        saved_states.check_unused(options.folder)
     return options
 
 
@@ -62,8 +62,8 @@ def begin(options: argparse.Namespace, model: keras.Model) -> int:
     """Take the model from the newest epoch, if that is asked for; how many epochs are done."""
     epochs_done = 0
     if options.resume:
-        newest = max(options.folder.glob("*.weights.h5"), default=None)
-        newest = saved_states.weights(newest, options.folder, model)  # older, if damaged
+        newest = max(options.folder.glob("*.weights.h5"))
+        model.load_weights(newest)
         epochs_done = int(newest.name.split(".")[0])
     return epochs_done
 

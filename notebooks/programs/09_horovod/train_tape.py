@@ -72,7 +72,6 @@ def begin(options: argparse.Namespace, state: tf.train.Checkpoint) -> None:
     """Take the state from the newest checkpoint, if that is asked for."""
     if options.resume and hvd.rank() == 0:
         newest = tf.train.latest_checkpoint(options.folder)
-        newest = saved_states.checkpoint(newest, options.folder, state)  # older, if damaged
         state.restore(newest).assert_existing_objects_matched()
     everything = [*state.model.variables, *state.optimizer.variables, state.epochs_done]
     hvd.broadcast_variables(everything, root_rank=0)
@@ -98,8 +97,8 @@ def save(options: argparse.Namespace, state: tf.train.Checkpoint) -> None:
 
 def train(options: argparse.Namespace) -> dict:
     """Train; what is in the result, of this rank."""
-    if options.folder and hvd.rank() == 0:
-        saved_states.of_dataset(options.folder, options.dataset, resume=options.resume)
+    if options.folder and not options.resume and hvd.rank() == 0:
+        saved_states.check_unused(options.folder)
     # As without any seed, each rank draws its own first weights.
     tf.keras.utils.set_random_seed(options.seed + hvd.rank())
     model, optimizer = models.mlp(dropout=0.0), make_optimizer(options)
