@@ -174,8 +174,7 @@ for name, save, writing in (("waiting for the file", 30, 0), ("in the background
 #   chief decides and reads, and the others receive its values.
 # - **Every worker calls `save` at the same step** ([chapter 07](07_multi_worker.ipynb)); only the chief keeps the file.
 #
-# `values_of_chief` is a broadcast; `layout` lets a checkpoint of another model be refused; `newest` follows in section
-# 6.
+# `values_of_chief` is a broadcast; `newest` follows in section 6.
 
 # %%
 programs.show(PROGRAMS / "train.py", "resume")

@@ -13,7 +13,6 @@ same program for tf-keras, which Horovod's optimizer knows; here the optimizer a
 
 import argparse
 import functools
-import json
 from pathlib import Path
 
 from distlab import cluster_spec, data, saved_states  # before TensorFlow
@@ -36,7 +35,6 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--seed", type=int, default=9)
     parser.add_argument("--folder", type=Path, help="for epochs; else none is saved")
     parser.add_argument("--resume", action="store_true", help="go on from the newest one")
-    parser.add_argument("--result", type=Path, help="JSON file that rank 0 writes")
     cluster_spec.check_mpi_of_srun()
     return parser.parse_args(arguments)
 
@@ -111,7 +109,7 @@ def make_model() -> keras.Model:
 
 
 def train(options: argparse.Namespace) -> dict:
-    """Train; what is in the result, of this rank."""
+    """Train; the history of this rank, and the weights."""
     if options.folder and not options.resume and hvd.rank() == 0:
         saved_states.check_unused(options.folder)
     # As without any seed, each rank draws its own first weights.
@@ -134,15 +132,13 @@ def train(options: argparse.Namespace) -> dict:
 
 
 def main() -> None:
-    """Train; rank 0 writes the result."""
+    """Train; rank 0 says how it went."""
     options = parse()
     hvd.init()
     pin_device()
     history = train(options)["history"]
     if hvd.rank() == 0:
         print(f"{hvd.size()} ranks, loss of the last epoch {history['loss'][-1]:.4f}")
-        if options.result:
-            options.result.write_text(json.dumps(history) + "\n")
 
 
 if __name__ == "__main__":

@@ -5,7 +5,7 @@ GPU for each rank; and under Slurm:
 
     distlab launch --with mpirun --workers 8 train.py -- --schedules none gradual
     mpirun -np 8 --oversubscribe -bind-to none python train.py --schedules none gradual
-    srun --ntasks=8 --mpi=pmix python train.py --schedules none gradual --result result.json
+    srun --ntasks=8 --mpi=pmix python train.py --schedules none gradual
 
 | schedule | learning rate |
 |---|---|
@@ -20,9 +20,7 @@ global batches, which depend on step and seed alone.
 """
 
 import argparse
-import json
 import time
-from pathlib import Path
 
 from distlab import cluster_spec, data, large_batch, models  # first: selects tf-keras
 
@@ -114,7 +112,7 @@ class Training:
 
 
 def main(arguments: list[str] | None = None) -> dict:
-    """Prove, train with each schedule, and give the result; rank 0 writes it."""
+    """Prove, train with each schedule, and give the result."""
     names = large_batch.schedules.NAMES
     parser = argparse.ArgumentParser(description="Train with and without warm-up.")
     parser.add_argument("--dataset", choices=data.NAMES, default="digits")
@@ -122,7 +120,6 @@ def main(arguments: list[str] | None = None) -> dict:
     parser.add_argument("--schedules", nargs="*", choices=names, default=["none", "gradual"])
     parser.add_argument("--per-replica-batch", type=int, default=12, help="images of a rank")
     parser.add_argument("--epochs", type=int, default=6)
-    parser.add_argument("--result", type=Path, help="JSON file that rank 0 writes")
     options = parser.parse_args(arguments)
     cluster_spec.check_mpi_of_srun()
     hvd.init()
@@ -134,8 +131,6 @@ def main(arguments: list[str] | None = None) -> dict:
         if hvd.rank() == 0:
             reached = f"test accuracy {run['accuracy'][-1]:.2f}"
             print(f"{name}: loss {run['loss'][-1]:.2f}, {reached}", flush=True)
-    if hvd.rank() == 0 and options.result:
-        options.result.write_text(json.dumps(result) + "\n")
     return result
 
 
