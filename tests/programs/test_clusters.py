@@ -3,6 +3,7 @@
 Of PBS only the bodies run, with its variables and a file of nodes, over the ssh of the cluster.
 """
 
+import argparse
 import json
 import os
 import re
@@ -17,10 +18,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from distlab import checks, cluster, costs, data, frameworks, launch, programs
+from distlab import checks, cluster, costs, frameworks, launch, programs
 from distlab.runtime import processes
 from tests.distlab.cluster.cluster_bench import NEEDS_CLUSTER, lines_of_ranks, until
 from tests.prepared_runs import PreparedRuns
+
+# isort: split
+import tensorflow as tf
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("one_job")]
 
@@ -107,29 +111,16 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def serial_weights(steps: int = 20, batch: int = 48, rate: float = 0.05, units: int = 64) -> list[np.ndarray]:
-    """What one process trains, by the derivatives of the two layers written out, in float64."""
-    images, labels = data.load("digits").train
-    order = np.random.default_rng(network.SEED).permutation(len(labels))
-    weights = [weight.astype(np.float64) for weight in network.first_weights(units)]
-    velocities = [np.zeros_like(weight) for weight in weights]
-    for step in range(steps):
-        chosen = order[np.arange(step * batch, (step + 1) * batch) % len(order)]
-        inputs = images[chosen].reshape(batch, -1).astype(np.float64)
-        before = inputs @ weights[0] + weights[1]
-        hidden = np.maximum(before, 0)
-        logits = hidden @ weights[2] + weights[3]
-        shares = np.exp(logits - logits.max(axis=1, keepdims=True))
-        shares /= shares.sum(axis=1, keepdims=True)
-        shares[np.arange(batch), labels[chosen]] -= 1
-        of_logits = shares / batch
-        of_hidden = (of_logits @ weights[2].T) * (before > 0)
-        gradients = [inputs.T @ of_hidden, of_hidden.sum(axis=0), hidden.T @ of_logits, of_logits.sum(axis=0)]
-        for weight, velocity, gradient in zip(weights, velocities, gradients, strict=True):
-            velocity *= network.MOMENTUM
-            velocity -= rate * gradient
-            weight += velocity
-    return weights
+def serial_weights(steps: int = 20, rate: float = 0.05) -> list[np.ndarray]:
+    """What Keras trains in this process, batch by batch."""
+    layers = [tf.keras.layers.Input((network.INPUTS,)), tf.keras.layers.Dense(64, "relu"), tf.keras.layers.Dense(10)]
+    model = tf.keras.Sequential(layers)
+    model.set_weights(network.first_weights(64))
+    loss = tf.keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+    model.compile(tf.keras.optimizers.SGD(rate, network.MOMENTUM), loss)
+    for batch in network.Batches(argparse.Namespace(dataset="digits", batch=48, steps=steps), rank=0, ranks=1):
+        model.train_on_batch(*batch)
+    return model.get_weights()
 
 
 TWO_DEVICES = """
@@ -378,7 +369,7 @@ def test_on_the_slow_network_the_prediction_for_three_hosts_holds() -> None:
     assert two.all_reduces[-1].median > (two.sizes[-1] - 125_000) * 8 / 100e6
 
 
-def test_the_serial_program_trains_what_the_derivatives_say(runs: PreparedRuns, folder: Path) -> None:
+def test_the_serial_program_trains_what_keras_does(runs: PreparedRuns, folder: Path) -> None:
     finished = runs.run(CHAPTER / "train_serial.py", "--weights", folder / "weights.npz")
     assert finished.status == 0, finished.output
     assert checks.largest_difference(network.read(folder / "weights.npz"), serial_weights()) < checks.TOLERANCE

@@ -14,12 +14,11 @@ longer to build their graphs than the steps to measure.
 
 import argparse
 import json
-import time
 from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
 
-import distlab  # noqa: F401 - before TensorFlow: it selects tf-keras
+from distlab import metrics  # before TensorFlow: it selects tf-keras
 
 import horovod.tensorflow as hvd
 import numpy as np
@@ -97,13 +96,8 @@ def steps(options: argparse.Namespace) -> tuple[dict[str, Callable[[], None]], l
 
 def seconds(work: Callable[[], object], repeats: int) -> float:
     """The median time of the work, after two repeats that do not count."""
-    times = []
     hvd.allreduce(tf.zeros(1), name="barrier")
-    for _ in range(repeats + 2):
-        start = time.perf_counter()
-        work()
-        times.append(time.perf_counter() - start)
-    return float(np.median(times[2:]))
+    return metrics.median_seconds(work, repeats, warm_ups=2)
 
 
 def main() -> None:
