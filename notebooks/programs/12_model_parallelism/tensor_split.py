@@ -109,7 +109,7 @@ def train_split(options: argparse.Namespace, split: str, mesh: dtensor.Mesh) -> 
         step(weights, place(images, of_images), place(labels, of_labels), rate)
     values = [variable.read_value() for variable in weights]
     shapes = [list(dtensor.unpack(value)[0].shape) for value in values]
-    return {"weights": [whole(value, mesh) for value in values], "shapes": {"weights": shapes}}
+    return {"weights": [whole(value, mesh) for value in values], "shapes": shapes}
 
 
 def place(values: np.ndarray, layout: dtensor.Layout) -> tf.Tensor:
