@@ -22,7 +22,7 @@
 # to this file, in [solution.ipynb](solution.ipynb).
 
 # %%
-from distlab import data, labs, programs, saved_states  # first: it selects tf-keras
+from distlab import data, labs, programs  # first: it selects tf-keras
 
 import sys
 import tempfile

@@ -30,7 +30,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from distlab import costs, data, labs, models, programs, saved_states  # before TensorFlow
+from distlab import costs, data, labs, models, programs  # before TensorFlow
 
 import numpy as np
 import tensorflow as tf

@@ -57,7 +57,7 @@ def begin(options: argparse.Namespace) -> tf.train.Checkpoint:
     state = tf.train.Checkpoint(model=model, optimizer=optimizer, epochs_done=epochs_done)
     if options.resume:
         newest = tf.train.latest_checkpoint(options.folder)
-        saved_states.checkpoint(newest, options.folder, state)  # or an older one, if damaged
+        state.restore(newest).assert_existing_objects_matched()
     return state
 
 
@@ -95,8 +95,6 @@ def train(options: argparse.Namespace) -> tuple[tf.train.Checkpoint, list[dict]]
 def main() -> None:
     """Train, and say how it went."""
     options = parse()
-    if options.folder:
-        saved_states.of_dataset(options.folder, "topics", resume=options.resume)
     if options.resume and (newest := saved_states.newest(options.folder)):
         print(f"The newest checkpoint in {options.folder} is {newest}.", flush=True)
     _, steps = train(options)

@@ -483,12 +483,12 @@ for per_bucket in (1, 2, 4, 8, 16, 48):
 # %% tags=["varies"]
 display(programs.show(PROGRAMS / "measure_all_reduce.py", "mpi"))
 real_ranks = max(workers, 2)  # one rank has nothing to reduce
-print(f"$ mpirun -np {real_ranks} python measure_all_reduce.py --modes mpi ring")
+print(f"$ mpirun -np {real_ranks} python measure_all_reduce.py")
 arguments = {"ranks": real_ranks, "result": True, "echo": False, "prepared": False}
 program = PROGRAMS / "measure_all_reduce.py"
-measured = launch.mpirun(program, "--modes", "mpi", "ring", **arguments).result
+measured = launch.mpirun(program, **arguments).result
 sizes = np.array(measured["array_bytes"])
-times = {name: np.array(mode["seconds"]) for name, mode in measured["modes"].items()}
+times = {name: np.array(seconds) for name, seconds in measured["seconds"].items()}
 print("medians".ljust(16), *(f"{name:>10}" for name in times))
 for size, *row in zip(sizes, *times.values(), strict=True):
     print(f"{size:>10,} bytes", *(f"{us(seconds):>10}" for seconds in row))

@@ -197,8 +197,7 @@ programs.show(PROGRAMS / "parameter_server.py", "Trainer.step")
 
 # %% [markdown] tags=["slide-predict"]
 # The function `later` delays each gradient by a *sleep* of 50 ms. It simulates computing on the worker's own device and
-# needs no core. One launch has five runs: `distlab launch --workers 2 --parameter-servers 2 parameter_server.py --
-# --runs in_order equal …`
+# needs no core. One launch has five runs: `distlab launch --workers 2 --parameter-servers 2 parameter_server.py`
 #
 # - `in_order`: 20 gradients without sleep, each scheduled when the one before is done;
 # - `equal`: all gradients at once in the queue;
@@ -210,11 +209,10 @@ programs.show(PROGRAMS / "parameter_server.py", "Trainer.step")
 
 # %% tags=["varies"]
 folder = tempfile.TemporaryDirectory()
-runs = ["in_order", "equal", "slow", "lost_worker", "lost_server"]
 arguments = ["--gradients", 40 * epochs, "--dataset", dataset, "--folder", folder.name]
 how |= {"parameter_servers": 2, "may_lose": True, "result": True}
 program = PROGRAMS / "parameter_server.py"
-run = launch.tensorflow(program, "--runs", *runs, *arguments, workers=team, **how)
+run = launch.tensorflow(program, *arguments, workers=team, **how)
 measured = run.result["runs"]
 with np.load(Path(folder.name) / "weights.npz") as file:
     saved = list(file.values())

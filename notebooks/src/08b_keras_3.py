@@ -118,11 +118,10 @@ print(f"{run.seconds:.0f} s")
 # %% tags=["slide-output"]
 keras_3 = programs.module(PROGRAMS / "keras_3.py")
 options = keras_3.parse(["--dataset", dataset, "--steps", str(20 * epochs)])
-rates = {"SGD": options.sgd, "Adam": options.adam}
 print("                       distance from serial,    loss of the")
 print("optimizer, gradients   % of distance trained      last step")
 for name, optimizer in keras_3.OPTIMIZERS.items():
-    first, last = keras_3.serial(options, optimizer(rates[name]))
+    first, last = keras_3.serial(options, optimizer(keras_3.RATES[name]))
     for way in keras_3.WAYS:
         weights, losses = saved[f"{name}, {way}"], run.result["losses"][f"{name}, {way}"]
         share = np.linalg.norm(weights - last) / np.linalg.norm(last - first)
@@ -145,13 +144,13 @@ for name, optimizer in keras_3.OPTIMIZERS.items():
 
 # %% tags=["slide-output"]
 sgd, adam = keras_3.OPTIMIZERS["SGD"], keras_3.OPTIMIZERS["Adam"]
-_, faster = keras_3.serial(options, sgd(team * options.sgd))
+_, faster = keras_3.serial(options, sgd(team * keras_3.RATES["SGD"]))
 print(f"SGD, added before, and {team} times the rate on one device:", end=" ")
 checks.assert_equal_weights([saved["SGD, added before"]], [faster])
 for epsilon in (1e-7, 1e-16):
     both = []
     for by in (1, 2):
-        optimizer = adam(options.adam, epsilon=epsilon)
+        optimizer = adam(keras_3.RATES["Adam"], epsilon=epsilon)
         both.append(keras_3.serial(options, optimizer, by)[1])
     change = np.abs(np.subtract(*both)).max()
     print(f"Adam, ε = {epsilon:g}: a doubled loss changes the weights by up to {change:.0e}")

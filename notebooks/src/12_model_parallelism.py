@@ -197,11 +197,10 @@ programs.show(tensor_split, "step")
 # **Predict.** Which of the two needs more communication, and where?
 
 # %%
-arguments = ["--devices", 8, "--steps", 10, "--dataset", dataset]
-split = launch.alone(tensor_split, *arguments, result=True, **quiet).result
+split = launch.alone(tensor_split, "--dataset", dataset, result=True, **quiet).result
 print(f"{'split':16}{'data × model':>14}   first and second weights on one device")
 for run in split["runs"]:
-    shapes = ", ".join(f"{high} × {wide}" for high, wide in run["shapes"]["weights"])
+    shapes = ", ".join(f"{high} × {wide}" for high, wide in run["shapes"])
     print(f"{run['split']:16}{run['data']:>10} × {run['model']}   {shapes}")
 print(f"by formula, sent between the layers, each way: {64 * 80:,} by column, column; else 0")
 differences = [run["difference"] for run in split["runs"]]

@@ -174,8 +174,7 @@ for name, save, writing in (("waiting for the file", 30, 0), ("in the background
 #   chief decides and reads, and the others receive its values.
 # - **Every worker calls `save` at the same step** ([chapter 07](07_multi_worker.ipynb)); only the chief keeps the file.
 #
-# `values_of_chief` is a broadcast; `layout` lets a checkpoint of another model be refused; `newest` follows in section
-# 6.
+# `values_of_chief` is a broadcast; `newest` follows in section 6.
 
 # %%
 programs.show(PROGRAMS / "train.py", "resume")
@@ -532,12 +531,11 @@ else:
     # A new rank may have to import TensorFlow first: the ring waits up to 200 s for it.
     options = ["--gloo", "--min-np", "1", "--max-np", "2", "--gloo-timeout-seconds", "200"]
     options += ["--host-discovery-script", str(discover)]
-    sizes = f"--images {64 * total} --images-per-epoch {64 * 12} --pause 0.05".split()
     changes = ["--hosts", hosts, "--kill-at-step", killed_at, "--add-at-step", added_at]
     variables = {**quiet, "HOROVOD_LOG_LEVEL": "fatal"}
     how = {"result": True, "echo": False, "environment": variables}
     begin, program = time.time(), PROGRAMS / "train_elastic.py"
-    arguments = ["--dataset", dataset, *sizes, *changes]
+    arguments = ["--dataset", dataset, "--epochs", epochs, "--pause", 0.05, *changes]
     run = launch.horovodrun(program, *arguments, options=options, **how)
     show(run)
     elastic = run.result

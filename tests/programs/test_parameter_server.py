@@ -10,13 +10,12 @@ from distlab import launch, programs
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("one_job")]
 
 GRADIENTS, WORKERS, SERVERS = 60, 2, 2
-RUNS = ["in_order", "equal", "slow", "lost_worker", "lost_server"]
 
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> launch.LaunchedRun:
     """One launch of a chief, two workers and two parameter servers, for all tests."""
-    arguments = ["--runs", *RUNS, "--gradients", GRADIENTS, "--folder", tmp_path_factory.mktemp("cluster")]
+    arguments = ["--gradients", GRADIENTS, "--folder", tmp_path_factory.mktemp("cluster")]
     how = {"seconds": 900, "start_seconds": 600, "echo": False, "result": True, "may_lose": True}
     program = programs.FOLDER / "08_other_strategies" / "parameter_server.py"
     return launch.tensorflow(program, *arguments, workers=WORKERS, parameter_servers=SERVERS, **how)

@@ -3,11 +3,11 @@
 On a laptop, two processes over MPI, both ways one after the other; on two hosts; under Slurm
 in a batch script or after `salloc --nodes=2 --ntasks-per-node=4`:
 
-    mpirun -np 2 python measure_all_reduce.py --modes mpi ring --result mpi.json
+    mpirun -np 2 python measure_all_reduce.py --result mpi.json
     mpirun -np 8 -H host0:4,host1:4 python measure_all_reduce.py --result mpi.json
-    srun --mpi=pmix python measure_all_reduce.py --modes mpi ring --result mpi.json
+    srun --mpi=pmix python measure_all_reduce.py --result mpi.json
 
-| mode | what is measured |
+| way | what is measured |
 |---|---|
 | mpi | `MPI_Allreduce` through mpi4py; the MPI library chooses the algorithm |
 | ring | the course's `ring_all_reduce`, its messages sent by mpi4py |
@@ -50,40 +50,27 @@ def ring(array: np.ndarray) -> tuple[np.ndarray, float]:
     return run.result, run.elapsed
 
 
-MODES = {"mpi": mpi, "ring": ring}
+WAYS = {"mpi": mpi, "ring": ring}
 
 
-def measure(mode: str, size: int) -> tuple[float, bool]:
-    """The median seconds of all-reduces of `size` bytes, and whether every sum was right."""
+def measure(way: str, size: int) -> float:
+    """The median seconds of all-reduces of `size` bytes; a wrong sum ends the program."""
     position = np.arange(size // 4, dtype=np.float32) % 100
-    expected = position * WORLD.size + sum(range(WORLD.size))
-    seconds, is_right = [], True
+    expected, seconds = position * WORLD.size + sum(range(WORLD.size)), []
     for _ in range(WARM_UP + REPEATS):
-        total, elapsed = MODES[mode](position + np.float32(WORLD.rank))
-        is_right = is_right and np.array_equal(total, expected)
+        total, elapsed = WAYS[way](position + np.float32(WORLD.rank))
+        if not np.array_equal(total, expected):
+            sys.exit(f"rank {WORLD.rank}: a sum was wrong")
         seconds.append(elapsed)
-    return float(np.median(seconds[WARM_UP:])), is_right
-
-
-def main() -> None:
-    """Measure every mode; rank 0 writes the result."""
-    parser = argparse.ArgumentParser(description="Measure an all-reduce by message size.")
-    parser.add_argument("--modes", nargs="+", choices=MODES, default=["mpi"])
-    parser.add_argument("--result", type=Path, help="JSON file that rank 0 writes")
-    options = parser.parse_args()
-    modes = {}
-    for mode in options.modes:
-        seconds, are_right = zip(*(measure(mode, size) for size in SIZES), strict=True)
-        modes[mode] = {"sums_are_right": all(are_right), "seconds": seconds}
-    is_right = all(measured["sums_are_right"] for measured in modes.values())
-    if WORLD.rank == 0:
-        print(f"{WORLD.size} ranks, sums right: {is_right}", flush=True)
-        if options.result:
-            result = {"ranks": WORLD.size, "array_bytes": SIZES, "modes": modes}
-            options.result.write_text(json.dumps(result, indent=1) + "\n")
-    if not is_right:
-        sys.exit(f"rank {WORLD.rank}: a sum was wrong")
+    return float(np.median(seconds[WARM_UP:]))
 
 
 if __name__ == "__main__":
-    main()
+    parser = argparse.ArgumentParser(description="Measure an all-reduce by message size.")
+    parser.add_argument("--result", type=Path, help="JSON file that rank 0 writes")
+    file = parser.parse_args().result
+    seconds = {way: [measure(way, size) for size in SIZES] for way in WAYS}
+    if WORLD.rank == 0:
+        print(f"{WORLD.size} ranks, all sums are right", flush=True)
+        if file:
+            file.write_text(json.dumps({"array_bytes": SIZES, "seconds": seconds}) + "\n")

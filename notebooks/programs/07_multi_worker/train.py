@@ -22,10 +22,14 @@ import argparse
 import json
 import os
 import tempfile
-import time
 from pathlib import Path
 
-from distlab import cluster_spec, data, models  # before TensorFlow: it selects tf-keras
+from distlab import (
+    cluster_spec,
+    data,
+    metrics,
+    models,
+)  # before TensorFlow: it selects tf-keras
 
 import numpy as np
 import tensorflow as tf
@@ -118,16 +122,13 @@ def loop() -> dict:
     manager = tf.train.CheckpointManager(checkpoint, place / "checkpoints", max_to_keep=2)
     batches = strategy.distribute_datasets_from_function(own_batches)
     for done, (numbers, *batch) in zip(range(1, steps + 1), batches, strict=False):
-        clocks = [(time.perf_counter(), time.process_time())]
-        gradients_alone(*batch)[1][-1].numpy()  # how long without the exchange?
-        clocks.append((time.perf_counter(), time.process_time()))
+        with metrics.Stopwatch() as gradient_alone:  # how long without the exchange?
+            gradients_alone(*batch)[1][-1].numpy()
         strategy.reduce("SUM", strategy.run(lambda: tf.constant(0.0)), axis=None)  # all wait
-        clocks.append((time.perf_counter(), time.process_time()))
-        losses.append(whole_step(*batch))
-        model.trainable_variables[-1].numpy()  # waits for the update
-        clocks.append((time.perf_counter(), time.process_time()))
-        # [gradient alone, whole step][elapsed, of processors]
-        seconds.append(np.diff(clocks, axis=0)[::2].tolist())
+        with metrics.Stopwatch() as whole:
+            losses.append(whole_step(*batch))
+            model.trainable_variables[-1].numpy()  # waits for the update
+        seconds.append([[watch.elapsed, watch.cpu] for watch in (gradient_alone, whole)])
         own_numbers.append(numbers)
         if done % 10 == 0 or done == steps:
             manager.save(checkpoint_number=done)  # every worker calls

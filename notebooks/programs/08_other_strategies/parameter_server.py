@@ -1,6 +1,6 @@
 """Train with parameter servers: how stale is each gradient, and what if a process dies?
 
-    distlab launch --workers 2 --parameter-servers 2 parameter_server.py -- --runs equal slow
+    distlab launch --workers 2 --parameter-servers 2 parameter_server.py
 
 By hand, or under Slurm, as `minimal.py`. The runs begin at the same first weights:
 
@@ -8,7 +8,7 @@ By hand, or under Slurm, as `minimal.py`. The runs begin at the same first weigh
     equal        all gradients at once; each worker takes the next one as soon as it is free
     slow         the same, but the last worker takes longer for each gradient
     lost_worker  as equal; the chief kills the last worker when half of the gradients are done
-    lost_server  the same with the last parameter server; name this run last
+    lost_server  the same with the last parameter server
 """
 
 import argparse
@@ -24,6 +24,7 @@ import numpy as np
 import tensorflow as tf
 from tensorflow.python.data.experimental.ops import testing  # private: sleeps in a graph
 
+RUNS = ("in_order", "equal", "slow", "lost_worker", "lost_server")
 IN_ORDER, BATCH, LEARNING_RATE = 20, 32, 0.03
 SECONDS, SLOW_SECONDS = 0.05, 0.2  # that a gradient sleeps: computing that needs no core
 
@@ -115,9 +116,7 @@ class Trainer:
 
 def main() -> None:
     """Find out from TF_CONFIG who this process is, and do its part."""
-    runs = ("in_order", "equal", "slow", "lost_worker", "lost_server")
     parser = argparse.ArgumentParser(description="Measure the staleness of gradients.")
-    parser.add_argument("--runs", nargs="+", choices=runs, default=["in_order", "equal"])
     parser.add_argument("--gradients", type=int, default=80, help="of all workers, in a run")
     parser.add_argument("--dataset", choices=data.NAMES, default="digits")
     parser.add_argument("--folder", type=Path, default=".", help="for weights.npz, processes")
@@ -133,7 +132,7 @@ def main() -> None:
     variables = [[one.name, one.shape.as_list(), one.device] for one in trainer.model.weights]
     result = {"variables": variables, "runs": {}}
     victims = {"lost_worker": f"worker{workers - 1}", "lost_server": f"ps{servers - 1}"}
-    for name in options.runs:
+    for name in RUNS:
         try:
             result["runs"][name] = trainer.run(name, workers, victims.get(name))
         except tf.errors.UnavailableError as error:

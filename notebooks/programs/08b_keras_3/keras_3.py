@@ -30,6 +30,7 @@ WAYS = {
     "averaged before": tf.distribute.ReduceOp.MEAN,
 }
 OPTIMIZERS = {"SGD": keras.optimizers.SGD, "Adam": keras.optimizers.Adam}
+RATES = {"SGD": 0.1, "Adam": 0.01}
 BATCH, SEED = 64, 8  # images of all workers together
 
 
@@ -38,8 +39,6 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="Train with Keras 3 on several workers.")
     parser.add_argument("--dataset", choices=data.NAMES, default="digits")
     parser.add_argument("--steps", type=int, default=20, help="updates of the weights")
-    parser.add_argument("--sgd", type=float, default=0.1, help="SGD's learning rate")
-    parser.add_argument("--adam", type=float, default=0.01, help="Adam's learning rate")
     parser.add_argument("--result", type=Path, help="JSON file that worker 0 writes")
     parser.add_argument("--weights", type=Path, help=".npz file that worker 0 writes")
     return parser.parse_args(arguments)
@@ -79,7 +78,7 @@ def trained(
     keras.utils.set_random_seed(SEED)
     with strategy.scope():
         model = make_model()
-        update = OPTIMIZERS[optimizer](getattr(options, optimizer.lower()))
+        update = OPTIMIZERS[optimizer](RATES[optimizer])
         update.build(model.trainable_variables)
     loss_of_each = keras.losses.SparseCategoricalCrossentropy(from_logits=True, reduction=None)
 

@@ -91,7 +91,7 @@ def train(scope: contextlib.AbstractContextManager) -> dict:
         model.compile(keras.optimizers.SGD(0.1), loss, run_eagerly=BACKEND == "tensorflow")
         model.fit(images, labels, batch_size=BATCH, shuffle=False, verbose=0)
     parts = {"kernel": parts_of(hidden.kernel), "batch": sorted(probe.parts)}
-    return {"path": hidden.kernel.path, **parts, "weights": model.get_weights()}
+    return {**parts, "weights": model.get_weights()}
 
 
 def split(names: list[str], key: str) -> ModelParallel:

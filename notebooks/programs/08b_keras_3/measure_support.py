@@ -9,7 +9,9 @@ update made and a smaller loss where they are not.
 """
 
 import platform
+from collections.abc import Callable
 from datetime import UTC, datetime
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -27,23 +29,25 @@ class Row(NamedTuple):
 
     name: str
     set_up: str
-    starter: str = "alone"
+    start: Callable[..., launch.LaunchedRun] = launch.alone
     replicas: int = 1
     updates: int = 20
 
 
 MULTI_WORKER, PARAMETER_SERVER = "MultiWorkerMirroredStrategy", "ParameterServerStrategy"
 DEFAULT = "default"
+workers, ranks = partial(launch.tensorflow, workers=2), partial(launch.horovodrun, ranks=2)
+with_server = partial(workers, parameter_servers=1)
 ROWS = {
     DEFAULT: Row("default strategy", "1 process"),
     "one-device": Row("OneDeviceStrategy", "1 process"),
     "mirrored": Row("MirroredStrategy", "1 process, 2 devices", replicas=2),
     "central-storage": Row("CentralStorageStrategy", "1 process, 2 devices", replicas=2),
     "multi-worker-1": Row(MULTI_WORKER, "1 process"),
-    "multi-worker-2": Row(MULTI_WORKER, "2 workers", "workers", 2),
-    "parameter-server": Row(PARAMETER_SERVER, "chief, 2 workers, 1 ps", "chief", 2, 200),
+    "multi-worker-2": Row(MULTI_WORKER, "2 workers", workers, 2),
+    "parameter-server": Row(PARAMETER_SERVER, "chief, 2 workers, 1 ps", with_server, 2, 200),
     "tpu": Row("TPUStrategy", "1 process"),
-    "horovod": Row("Horovod", "2 ranks", "horovodrun", 2),
+    "horovod": Row("Horovod", "2 ranks", ranks, 2),
 }
 APIS = {"fit": "Model.fit", "custom": "custom loop"}
 KERASES = {"legacy": "legacy Keras", "keras-3": "Keras 3"}
@@ -67,23 +71,15 @@ NOTES = [  # below the table: a row, the state of its cell, a part of its detail
 def run(strategy: str, api: str, keras: str, *more: str) -> MeasuredRun:
     """Run one cell to its end, or to its deadline."""
     row = ROWS[strategy]
+    program = FOLDER / ("horovod_cell.py" if strategy == "horovod" else "support_cell.py")
     arguments: list = ["--api", api, "--steps", row.updates, *more]
+    if strategy != "horovod":
+        arguments += ["--strategy", strategy.removesuffix("-1").removesuffix("-2")]
     switch = {"TF_USE_LEGACY_KERAS": "1" if keras == "legacy" else "0"}
     limits = {"seconds": SECONDS_PER_CELL, "start_seconds": SECONDS_PER_CELL}
     how: dict[str, Any] = {"echo": False, "result": True, "environment": switch, **limits}
-    program = FOLDER / "support_cell.py"
-    if row.starter != "horovodrun":
-        name = "multi-worker" if strategy.startswith("multi-worker") else strategy
-        arguments += ["--strategy", name]
     try:
-        if row.starter == "alone":
-            done = launch.alone(program, *arguments, **how)
-        elif row.starter == "horovodrun":
-            program = FOLDER / "horovod_cell.py"
-            done = launch.horovodrun(program, *arguments, ranks=row.replicas, **how)
-        else:
-            team = {"workers": row.replicas, "parameter_servers": int(row.starter == "chief")}
-            done = launch.tensorflow(program, *arguments, **team, **how)
+        done = row.start(program, *arguments, **how)
         return MeasuredRun(done.result, list(done.output.values()))
     except launch.WorkerFailed as failed:
         return MeasuredRun(None, list(failed.run.output.values()))
@@ -98,7 +94,7 @@ def cell(
     if strategy == "horovod" and (problem := launch.horovod_problem()):
         return {"state": "skipped", "detail": problem, "notes": []}, None
     row = ROWS[strategy]
-    expected = weights if row.starter != "chief" else None  # else it is asynchronous
+    expected = weights if row.start != with_server else None  # else it is asynchronous
     outcome = run(strategy, api, keras)
     state, detail = judge(outcome, row.replicas, row.updates, expected)
     notes = [note[3] for note in NOTES if note[:2] == (strategy, state) and note[2] in detail]

@@ -19,7 +19,6 @@ from pathlib import Path
 from unittest import mock
 
 from distlab import checks, cluster_spec
-from distlab.saved_states import NOTE
 
 import horovod.tensorflow as hvd
 import numpy as np
@@ -82,7 +81,6 @@ def answers(step: str, options: argparse.Namespace, shared: Path) -> dict:
     seen = [rank["seen"] for rank in of_ranks]  # [rank][step][sample]
     steps = list(zip(*seen, strict=True))
     layers = zip(*(rank["last layer"] for rank in of_ranks), strict=True)
-    saved = [{file.name for file in folder.iterdir()} - {NOTE} for folder in folders]
     return {
         "ranks": hvd.size(),
         "rate for one rank": options.learning_rate,
@@ -97,7 +95,7 @@ def answers(step: str, options: argparse.Namespace, shared: Path) -> dict:
             sum(map(len, step)) - len(set().union(*step)) for step in steps
         ),
         "rounds per epoch": np.size(seen) / options.images,
-        "writers": [rank for rank, files in enumerate(saved) if files],
+        "writers": [rank for rank, folder in enumerate(folders) if [*folder.iterdir()]],
         "last loss": float(np.mean([rank["losses"][-1] for rank in of_ranks])),
     }
 

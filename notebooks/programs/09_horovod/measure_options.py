@@ -12,11 +12,10 @@ import argparse
 import json
 import os
 import tempfile
-import time
 from collections.abc import Callable
 from pathlib import Path
 
-from distlab import checks, models, profiling  # before TensorFlow: it selects tf-keras
+from distlab import checks, metrics, models, profiling  # first: it selects tf-keras
 
 import horovod.tensorflow as hvd
 import horovod.tensorflow.keras as hvd_keras
@@ -73,13 +72,7 @@ def fusion(threshold: int) -> dict[str, float]:
     def step() -> list[tf.Tensor]:
         return [hvd.allreduce(gradient, name=name) for name, gradient in gradients.items()]
 
-    step()
-    seconds = []
-    for _ in range(REPEATS):
-        begin = time.perf_counter()
-        step()
-        seconds.append(time.perf_counter() - begin)
-    return {"seconds": float(np.median(seconds)), **recorded(step)}
+    return {"seconds": metrics.median_seconds(step, REPEATS), **recorded(step)}
 
 
 def compression(kind: type) -> dict[str, object]:

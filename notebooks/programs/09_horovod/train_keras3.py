@@ -13,7 +13,6 @@ same program for tf-keras, which Horovod's optimizer knows; here the optimizer a
 
 import argparse
 import functools
-import json
 from pathlib import Path
 
 from distlab import cluster_spec, data, saved_states  # before TensorFlow
@@ -36,7 +35,6 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--seed", type=int, default=9)
     parser.add_argument("--folder", type=Path, help="for epochs; else none is saved")
     parser.add_argument("--resume", action="store_true", help="go on from the newest one")
-    parser.add_argument("--result", type=Path, help="JSON file that rank 0 writes")
     cluster_spec.check_mpi_of_srun()
     return parser.parse_args(arguments)
 
@@ -80,8 +78,8 @@ def begin(options: argparse.Namespace, model: keras.Model) -> int:
     """Take the model from the newest epoch, if that is asked for; how many epochs are done."""
     epochs_done = 0
     if options.resume and hvd.rank() == 0:
-        newest = max(options.folder.glob("*.weights.h5"), default=None)
-        newest = saved_states.weights(newest, options.folder, model)  # older, if damaged
+        newest = max(options.folder.glob("*.weights.h5"))
+        model.load_weights(newest)
         epochs_done = int(newest.name.split(".")[0])
     variables = [*model.variables, *model.optimizer.variables]
     # TensorFlow's variables, which Keras 3 wraps.
@@ -111,9 +109,9 @@ def make_model() -> keras.Model:
 
 
 def train(options: argparse.Namespace) -> dict:
-    """Train; what is in the result, of this rank."""
-    if options.folder and hvd.rank() == 0:
-        saved_states.of_dataset(options.folder, options.dataset, resume=options.resume)
+    """Train; the history of this rank, and the weights."""
+    if options.folder and not options.resume and hvd.rank() == 0:
+        saved_states.check_unused(options.folder)
     # As without any seed, each rank draws its own first weights.
     keras.utils.set_random_seed(options.seed + hvd.rank())
     model = make_model()
@@ -134,15 +132,13 @@ def train(options: argparse.Namespace) -> dict:
 
 
 def main() -> None:
-    """Train; rank 0 writes the result."""
+    """Train; rank 0 says how it went."""
     options = parse()
     hvd.init()
     pin_device()
     history = train(options)["history"]
     if hvd.rank() == 0:
         print(f"{hvd.size()} ranks, loss of the last epoch {history['loss'][-1]:.4f}")
-        if options.result:
-            options.result.write_text(json.dumps(history) + "\n")
 
 
 if __name__ == "__main__":

@@ -2,15 +2,14 @@
 
 On a laptop, or as a job of one task under Slurm:
 
-    python train_serial.py --folder saved --result result.json
-    srun --ntasks=1 python train_serial.py --folder saved --result result.json
+    python train_serial.py --folder saved
+    srun --ntasks=1 python train_serial.py --folder saved
 
 A checkpoint is written after each epoch; `--resume` goes on from the newest one.
 `train_tape.py` is the same program with Horovod: each function that differs is one step.
 """
 
 import argparse
-import json
 from pathlib import Path
 
 from distlab import data, models, saved_states  # before TensorFlow: it selects tf-keras
@@ -32,10 +31,9 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--seed", type=int, default=9)
     parser.add_argument("--folder", type=Path, help="for checkpoints; else none is saved")
     parser.add_argument("--resume", action="store_true", help="go on from the newest one")
-    parser.add_argument("--result", type=Path, help="JSON file to write")
     options = parser.parse_args(arguments)
-    if options.folder:
-        saved_states.of_dataset(options.folder, options.dataset, resume=options.resume)
+    if options.folder and not options.resume:
+        saved_states.check_unused(options.folder)
     return options
 
 
@@ -61,7 +59,6 @@ def begin(options: argparse.Namespace, state: tf.train.Checkpoint) -> None:
     """Take the state from the newest checkpoint, if that is asked for."""
     if options.resume:
         newest = tf.train.latest_checkpoint(options.folder)
-        newest = saved_states.checkpoint(newest, options.folder, state)  # older, if damaged
         state.restore(newest).assert_existing_objects_matched()
 
 
@@ -83,7 +80,7 @@ def save(options: argparse.Namespace, state: tf.train.Checkpoint) -> None:
 
 
 def train(options: argparse.Namespace, first_weights: list[np.ndarray] | None = None) -> dict:
-    """Train, from these first weights if they are given; what is in the result."""
+    """Train, from these first weights if they are given; losses, samples and weights."""
     tf.keras.utils.set_random_seed(options.seed)
     model, optimizer = models.mlp(dropout=0.0), make_optimizer(options)
     optimizer.build(model.trainable_variables)
@@ -103,15 +100,11 @@ def train(options: argparse.Namespace, first_weights: list[np.ndarray] | None = 
 
 
 def main() -> None:
-    """Train, say how it went, and write the losses and the samples of each step."""
-    options = parse()
-    result = train(options)
-    if not result["losses"]:
+    """Train, and say how it went."""
+    losses = train(parse())["losses"]
+    if not losses:
         raise SystemExit("All epochs are done; --epochs can ask for more.")
-    print(f"{len(result['losses'])} steps, last loss {result['losses'][-1]:.4f}")
-    if options.result:
-        result.pop("weights")
-        options.result.write_text(json.dumps(result) + "\n")
+    print(f"{len(losses)} steps, last loss {losses[-1]:.4f}")
 
 
 if __name__ == "__main__":

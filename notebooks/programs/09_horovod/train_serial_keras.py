@@ -2,8 +2,8 @@
 
 On a laptop, or as a job of one task under Slurm:
 
-    python train_serial_keras.py --folder saved --result result.json
-    srun --ntasks=1 python train_serial_keras.py --folder saved --result result.json
+    python train_serial_keras.py --folder saved
+    srun --ntasks=1 python train_serial_keras.py --folder saved
 
 Weights and optimizer are saved after each epoch; `--resume` goes on from there.
 `train_keras.py` is the same program with Horovod.
@@ -11,7 +11,6 @@ Weights and optimizer are saved after each epoch; `--resume` goes on from there.
 
 import argparse
 import functools
-import json
 from pathlib import Path
 
 from distlab import data, models, saved_states  # before TensorFlow: it selects tf-keras
@@ -32,10 +31,9 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--seed", type=int, default=9)
     parser.add_argument("--folder", type=Path, help="for epochs; else none is saved")
     parser.add_argument("--resume", action="store_true", help="go on from the newest one")
-    parser.add_argument("--result", type=Path, help="JSON file to write")
     options = parser.parse_args(arguments)
-    if options.folder:
-        saved_states.of_dataset(options.folder, options.dataset, resume=options.resume)
+    if options.folder and not options.resume:
+        saved_states.check_unused(options.folder)
     return options
 
 
@@ -62,8 +60,8 @@ def begin(options: argparse.Namespace, model: keras.Model) -> int:
     """Take the model from the newest epoch, if that is asked for; how many epochs are done."""
     epochs_done = 0
     if options.resume:
-        newest = max(options.folder.glob("*.weights.h5"), default=None)
-        newest = saved_states.weights(newest, options.folder, model)  # older, if damaged
+        newest = max(options.folder.glob("*.weights.h5"))
+        model.load_weights(newest)
         epochs_done = int(newest.name.split(".")[0])
     return epochs_done
 
@@ -83,7 +81,7 @@ def make_model() -> keras.Model:
 
 
 def train(options: argparse.Namespace) -> dict:
-    """Train; what is in the result."""
+    """Train; the history, and the weights."""
     keras.utils.set_random_seed(options.seed)
     model = make_model()
     loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
@@ -100,12 +98,9 @@ def train(options: argparse.Namespace) -> dict:
 
 
 def main() -> None:
-    """Train, and write the result."""
-    options = parse()
-    history = train(options)["history"]
+    """Train, and say how it went."""
+    history = train(parse())["history"]
     print(f"loss of the last epoch {history['loss'][-1]:.4f}")
-    if options.result:
-        options.result.write_text(json.dumps(history) + "\n")
 
 
 if __name__ == "__main__":

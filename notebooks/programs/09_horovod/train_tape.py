@@ -13,7 +13,6 @@ as many ranks as you like. `train_serial.py` is the same program without Horovod
 """
 
 import argparse
-import json
 from pathlib import Path
 
 from distlab import cluster_spec, data, models, saved_states  # first: selects tf-keras
@@ -36,7 +35,6 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--seed", type=int, default=9)
     parser.add_argument("--folder", type=Path, help="for checkpoints; else none is saved")
     parser.add_argument("--resume", action="store_true", help="go on from the newest one")
-    parser.add_argument("--result", type=Path, help="JSON file that rank 0 writes")
     cluster_spec.check_mpi_of_srun()
     return parser.parse_args(arguments)
 
@@ -72,7 +70,6 @@ def begin(options: argparse.Namespace, state: tf.train.Checkpoint) -> None:
     """Take the state from the newest checkpoint, if that is asked for."""
     if options.resume and hvd.rank() == 0:
         newest = tf.train.latest_checkpoint(options.folder)
-        newest = saved_states.checkpoint(newest, options.folder, state)  # older, if damaged
         state.restore(newest).assert_existing_objects_matched()
     everything = [*state.model.variables, *state.optimizer.variables, state.epochs_done]
     hvd.broadcast_variables(everything, root_rank=0)
@@ -97,9 +94,9 @@ def save(options: argparse.Namespace, state: tf.train.Checkpoint) -> None:
 
 
 def train(options: argparse.Namespace) -> dict:
-    """Train; what is in the result, of this rank."""
-    if options.folder and hvd.rank() == 0:
-        saved_states.of_dataset(options.folder, options.dataset, resume=options.resume)
+    """Train; this rank's losses and samples of each step, and the weights."""
+    if options.folder and not options.resume and hvd.rank() == 0:
+        saved_states.check_unused(options.folder)
     # As without any seed, each rank draws its own first weights.
     tf.keras.utils.set_random_seed(options.seed + hvd.rank())
     model, optimizer = models.mlp(dropout=0.0), make_optimizer(options)
@@ -122,17 +119,14 @@ def train(options: argparse.Namespace) -> dict:
 
 
 def main() -> None:
-    """Train; rank 0 writes the mean losses, and the samples of each rank and step."""
+    """Train; rank 0 says how it went."""
     options = parse()
     hvd.init()
     pin_device()
-    result = train(options)
-    of_ranks, seen = map(hvd.allgather_object, (result["losses"], result["seen"]))
+    losses = train(options)["losses"]
+    last = float(hvd.allreduce(tf.constant(losses[-1])))
     if hvd.rank() == 0:
-        losses = np.mean(of_ranks, axis=0).tolist()
-        print(f"{hvd.size()} ranks, {len(losses)} steps, last loss {losses[-1]:.4f}")
-        if options.result:
-            options.result.write_text(json.dumps({"losses": losses, "seen": seen}) + "\n")
+        print(f"{hvd.size()} ranks, {len(losses)} steps, last loss {last:.4f}")
 
 
 if __name__ == "__main__":

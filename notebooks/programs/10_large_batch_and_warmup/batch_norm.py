@@ -2,35 +2,28 @@
 
 On a laptop, with mpirun where there is a core or a GPU for each rank, and under Slurm:
 
-    distlab launch --with mpirun --workers 8 batch_norm.py -- --result result.json
-    mpirun -np 8 --oversubscribe -bind-to none python batch_norm.py --result result.json
-    srun --ntasks=8 --mpi=pmix python batch_norm.py --result result.json
+    distlab launch --with mpirun --workers 8 batch_norm.py
+    mpirun -np 8 --oversubscribe -bind-to none python batch_norm.py
+    srun --ntasks=8 --mpi=pmix python batch_norm.py
 
 It trains with each layer of LAYERS, from the same weights and with the same global batches,
-and gives the statistics of the first step and of the end on every rank, and the weights.
+and gives the means of the first step on every rank, and the weights.
 """
 
 import argparse
-import json
 import warnings
-from pathlib import Path
 
 from distlab import cluster_spec, data, large_batch  # before TensorFlow: it selects tf-keras
 
 import horovod.tensorflow as hvd
-import numpy as np
 import tensorflow as tf
 
 UNITS, CLASSES, STEPS, SEED = 16, 10, 20, 0
 PER_REPLICA_BATCH, RATE, MOMENTUM, EPSILON = 4, 0.1, 0.9, 1e-3
 
 
-class BatchNormalization(tf.keras.layers.Layer):
-    """Normalises each unit over the batch of this rank, or over that of all ranks."""
-
-    def __init__(self, is_synchronised: bool) -> None:
-        super().__init__()
-        self.is_synchronised = is_synchronised
+class SynchronisedBatchNormalization(tf.keras.layers.Layer):
+    """Normalises each unit over the batch of all ranks."""
 
     def build(self, shape: tf.TensorShape) -> None:
         """Scale and shift, which are trained; moving averages for the time after training."""
@@ -44,9 +37,8 @@ class BatchNormalization(tf.keras.layers.Layer):
     def moments(self, inputs: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
         """Mean and variance. Means can be averaged over ranks, so those of squares are."""
         squares = tf.square(inputs)
-        means = tf.stack([tf.reduce_mean(inputs, axis=0), tf.reduce_mean(squares, axis=0)])
-        if self.is_synchronised:
-            means = hvd.allreduce(means)  # whose gradient is an all-reduce, too
+        own = tf.stack([tf.reduce_mean(inputs, axis=0), tf.reduce_mean(squares, axis=0)])
+        means = hvd.allreduce(own)  # whose gradient is an all-reduce, too
         return means[0], means[1] - tf.square(means[0])
 
     def call(self, inputs: tf.Tensor, training: bool = True) -> tf.Tensor:
@@ -57,15 +49,16 @@ class BatchNormalization(tf.keras.layers.Layer):
         return self.scale * (inputs - mean) / tf.sqrt(variance + EPSILON) + self.shift
 
 
+HOW = {"momentum": MOMENTUM, "epsilon": EPSILON}
 LAYERS = {
-    "per rank": lambda: BatchNormalization(is_synchronised=False),
-    "synchronised": lambda: BatchNormalization(is_synchronised=True),
-    "Horovod's layer": lambda: hvd.SyncBatchNormalization(momentum=MOMENTUM, epsilon=EPSILON),
+    "per rank": lambda: tf.keras.layers.BatchNormalization(**HOW),
+    "synchronised": SynchronisedBatchNormalization,
+    "Horovod's layer": lambda: hvd.SyncBatchNormalization(**HOW),
 }
 
 
 def train(dataset: str, name: str) -> dict:
-    """A network with one hidden layer; moving averages are lists with a row for each rank."""
+    """A network with one hidden layer; the means have a row for each rank."""
     images, labels = data.load(dataset).train
     images = images.reshape(len(images), -1)
     tf.keras.utils.set_random_seed(SEED)
@@ -96,25 +89,15 @@ def train(dataset: str, name: str) -> dict:
         own = batches.share(batch, hvd.rank(), hvd.size())
         update(tf.constant(images[own]), tf.constant(labels[own]))
         if step == 0:  # the moving average began at 0
-            first_means = of_all_ranks(normalisation.moving_mean / (1 - MOMENTUM))
-    return {
-        "first_means": first_means,
-        "moving_means": of_all_ranks(normalisation.moving_mean),
-        "moving_variances": of_all_ranks(normalisation.moving_variance),
-        "weights": [variable.numpy().tolist() for variable in trained],
-    }
-
-
-def of_all_ranks(values: tf.Tensor) -> list[list[float]]:
-    """One row for each rank."""
-    return np.array(hvd.allgather(tf.expand_dims(values, 0))).tolist()
+            first_means = hvd.allgather(normalisation.moving_mean[None] / (1 - MOMENTUM))
+    weights = [variable.numpy().tolist() for variable in trained]
+    return {"first_means": first_means.numpy().tolist(), "weights": weights}
 
 
 def main(arguments: list[str] | None = None) -> dict:
-    """Train with each layer and give the result; rank 0 writes it."""
+    """Train with each layer and give the result."""
     parser = argparse.ArgumentParser(description="Train with kinds of batch normalisation.")
     parser.add_argument("--dataset", choices=data.NAMES, default="digits")
-    parser.add_argument("--result", type=Path, help="JSON file that rank 0 writes")
     options = parser.parse_args(arguments)
     cluster_spec.check_mpi_of_srun()
     warnings.filterwarnings("ignore", message="`layer.updates`")  # of Horovod's layer
@@ -123,8 +106,6 @@ def main(arguments: list[str] | None = None) -> dict:
     result |= {name: train(options.dataset, name) for name in LAYERS}
     if hvd.rank() == 0:
         print(f"batch normalisation: trained {', '.join(LAYERS)}", flush=True)
-        if options.result:
-            options.result.write_text(json.dumps(result) + "\n")
     return result
 
 

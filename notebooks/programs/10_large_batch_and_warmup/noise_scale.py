@@ -2,9 +2,9 @@
 
 On a laptop, with mpirun where there is a core or a GPU for each rank, and under Slurm:
 
-    distlab launch --with mpirun --workers 8 noise_scale.py -- --result result.json
-    mpirun -np 8 --oversubscribe -bind-to none python noise_scale.py --result result.json
-    srun --ntasks=8 --mpi=pmix python noise_scale.py --result result.json
+    distlab launch --with mpirun --workers 8 noise_scale.py
+    mpirun -np 8 --oversubscribe -bind-to none python noise_scale.py
+    srun --ntasks=8 --mpi=pmix python noise_scale.py
 
 Data-parallel training has gradients of two batch sizes in every step, for nothing: each rank's
 own before the all-reduce, and their mean after it. The only addition is one number to average:
@@ -12,8 +12,6 @@ the squared norm |g|². The network is the lecture's.
 """
 
 import argparse
-import json
-from pathlib import Path
 
 from distlab import cluster_spec, data, large_batch, models  # first: selects tf-keras
 
@@ -56,11 +54,10 @@ def record(dataset: str, steps: int) -> list[list[float]]:
 
 
 def main(arguments: list[str] | None = None) -> dict:
-    """Record, and give the result; rank 0 writes it."""
+    """Record, and give the result."""
     parser = argparse.ArgumentParser(description="Record squared norms of gradients.")
     parser.add_argument("--dataset", choices=data.NAMES, default="digits")
     parser.add_argument("--steps", type=int, default=120)
-    parser.add_argument("--result", type=Path, help="JSON file that rank 0 writes")
     options = parser.parse_args(arguments)
     cluster_spec.check_mpi_of_srun()
     hvd.init()
@@ -71,8 +68,6 @@ def main(arguments: list[str] | None = None) -> dict:
         print(
             f"noise scale: {options.steps} steps recorded, loss {losses[-1]:.2f}", flush=True
         )
-        if options.result:
-            options.result.write_text(json.dumps(result) + "\n")
     return result
 
 

@@ -113,14 +113,11 @@ class OneProcess:
         runs = [self.run(rate_at, batch, epochs, seed) for seed in range(seeds)]
         return np.array([run["accuracy"] for run in runs])
 
-    def seconds_per_step(self, batch: int, count: int = 20) -> float:
+    def seconds_per_step(self, batch: int) -> float:
         """The median over some steps."""
         self.begin(0)
-        watches = [metrics.Stopwatch() for _ in range(count)]
-        for number, watch in enumerate(watches):
-            with watch:
-                self.steps(number, 1, batch, 0, without_warm_up(RATE))
-        return float(np.median([watch.elapsed for watch in watches]))
+        rate_at = without_warm_up(RATE)
+        return metrics.median_seconds(lambda: self.steps(0, 1, batch, 0, rate_at), repeats=20)
 
     def distance(self, k: int, rate: float, batch: int = 16) -> float:
         """From the end of `k` small steps to that of one step with `k` times batch and rate.

@@ -3,26 +3,19 @@
 On a laptop, 8 ranks on however many cores there are; with mpirun, where there is a core or a
 GPU for each rank; and under Slurm:
 
-    distlab launch --with mpirun --workers 8 train.py -- --schedules none gradual
-    mpirun -np 8 --oversubscribe -bind-to none python train.py --schedules none gradual
-    srun --ntasks=8 --mpi=pmix python train.py --schedules none gradual --result result.json
+    distlab launch --with mpirun --workers 8 train.py
+    mpirun -np 8 --oversubscribe -bind-to none python train.py
+    srun --ntasks=8 --mpi=pmix python train.py
 
-| schedule | learning rate |
-|---|---|
-| base | RATE, not scaled |
-| none | RATE × the number of ranks from the first step on |
-| constant | not scaled for WARM_UP_EPOCHS, then scaled |
-| gradual | from the one to the other in equal steps during WARM_UP_EPOCHS |
-| square root | RATE × the root of the number of ranks |
+Without warm-up the learning rate is RATE × the number of ranks from the first step on; with a
+gradual one it rises from RATE to that in equal steps during WARM_UP_EPOCHS.
 
 First, as a proof, 20 steps of SGD: the weights must be those of one process with the same
 global batches, which depend on step and seed alone.
 """
 
 import argparse
-import json
 import time
-from pathlib import Path
 
 from distlab import cluster_spec, data, large_batch, models  # first: selects tf-keras
 
@@ -114,28 +107,23 @@ class Training:
 
 
 def main(arguments: list[str] | None = None) -> dict:
-    """Prove, train with each schedule, and give the result; rank 0 writes it."""
-    names = large_batch.schedules.NAMES
+    """Prove, train with each schedule, and give the result."""
     parser = argparse.ArgumentParser(description="Train with and without warm-up.")
     parser.add_argument("--dataset", choices=data.NAMES, default="digits")
     parser.add_argument("--images", type=int, help="only the first of the training images")
-    parser.add_argument("--schedules", nargs="*", choices=names, default=["none", "gradual"])
     parser.add_argument("--per-replica-batch", type=int, default=12, help="images of a rank")
     parser.add_argument("--epochs", type=int, default=6)
-    parser.add_argument("--result", type=Path, help="JSON file that rank 0 writes")
     options = parser.parse_args(arguments)
     cluster_spec.check_mpi_of_srun()
     hvd.init()
     training = Training(options)
     result = {"ranks": hvd.size(), "global_batch": training.global_batch}
     result |= {"steps_per_epoch": training.epoch, "weights": training.prove(), "runs": {}}
-    for name in options.schedules:
+    for name in ("none", "gradual"):
         run = result["runs"][name] = training.train(name, options.epochs)
         if hvd.rank() == 0:
             reached = f"test accuracy {run['accuracy'][-1]:.2f}"
             print(f"{name}: loss {run['loss'][-1]:.2f}, {reached}", flush=True)
-    if hvd.rank() == 0 and options.result:
-        options.result.write_text(json.dumps(result) + "\n")
     return result
 
 

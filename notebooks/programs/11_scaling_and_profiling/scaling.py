@@ -15,11 +15,10 @@ Measured are seconds per step of the slowest rank; each has a core, and one thre
 import argparse
 import json
 import time
-import timeit
 from collections.abc import Callable
 from pathlib import Path
 
-from distlab import devices, models  # before TensorFlow: it selects tf-keras
+from distlab import devices, metrics, models  # before TensorFlow: it selects tf-keras
 
 import horovod.tensorflow as hvd
 import numpy as np
@@ -105,8 +104,7 @@ class Training:
 def all_reduce_seconds(array_bytes: int) -> float:
     """The median of nine all-reduces; the first does not count."""
     tensor, how = tf.ones(array_bytes // 4), {"op": hvd.Sum, "name": f"bytes.{array_bytes}"}
-    timer = timeit.Timer(lambda: hvd.allreduce(tensor, **how).numpy())
-    return float(np.median(timer.repeat(repeat=10, number=1)[1:]))
+    return metrics.median_seconds(lambda: hvd.allreduce(tensor, **how).numpy(), repeats=9)
 
 
 def measure(trainings: dict[str, Training], ranks: MPI.Comm) -> dict:

@@ -28,13 +28,13 @@ import numpy as np
 import tensorflow as tf
 from throughput import Throughput
 
+IMAGES, BATCH = 5000, 256  # of all ranks in an epoch; of a rank in a step
+
 
 def parse() -> argparse.Namespace:
     """The command line."""
     parser = argparse.ArgumentParser(description="Train with Horovod and count images.")
     parser.add_argument("--dataset", choices=data.NAMES, default="digits")
-    parser.add_argument("--images", type=int, default=5000, help="of all ranks; repeated")
-    parser.add_argument("--batch", type=int, default=256, help="images of a rank in a step")
     parser.add_argument("--epochs", type=int, default=3)
     parser.add_argument("--trace", type=Path, help="folder for rank 0's trace of an epoch")
     parser.add_argument("--result", type=Path, help="JSON file that rank 0 writes")
@@ -54,13 +54,13 @@ def take_device() -> None:
     tf.config.threading.set_inter_op_parallelism_threads(2)  # else biases are handed over last
 
 
-def batches(options: argparse.Namespace) -> tf.data.Dataset:
+def batches(dataset: str) -> tf.data.Dataset:
     """One epoch of this rank's part; the last batch may be smaller."""
-    images, labels = data.load(options.dataset).train
-    numbers = np.resize(np.arange(len(images)), options.images)
+    images, labels = data.load(dataset).train
+    numbers = np.resize(np.arange(len(images)), IMAGES)
     part = np.random.default_rng(11).permutation(numbers)[hvd.rank() :: hvd.size()]
     samples = tf.data.Dataset.from_tensor_slices((images[part], labels[part]))
-    return samples.batch(options.batch)
+    return samples.batch(BATCH)
 
 
 @contextmanager
@@ -88,8 +88,8 @@ def main() -> None:
     hvd.init()
     take_device()
     tf.keras.utils.set_random_seed(11)
-    fed = batches(options)
-    steps = options.images // hvd.size() // options.batch  # the rest begins the next epoch
+    fed = batches(options.dataset)
+    steps = IMAGES // hvd.size() // BATCH  # the rest begins the next epoch
 
     model, throughput = models.cnn(), Throughput()
     optimizer = hvd_keras.DistributedOptimizer(tf.keras.optimizers.SGD(0.01 * hvd.size()))

@@ -31,6 +31,7 @@ class Stage:
         self.device, self.is_last, self.most_tapes = device, is_last, 0
         with tf.device(device):
             self.variables = [tf.Variable(values) for layer in layers for values in layer]
+            self.sums = [tf.Variable(tf.zeros_like(each)) for each in self.variables]
         self.tapes: dict[int, tuple] = {}
 
     def forward(self, number: int, inputs: tf.Tensor, labels: tf.Tensor, batch: int) -> object:
@@ -50,14 +51,23 @@ class Stage:
         self.most_tapes = max(self.most_tapes, len(self.tapes))
         return outputs
 
-    def backward(self, number: int, gradient: tf.Tensor | None) -> tuple[tf.Tensor, list]:
-        """The gradients by inputs and by variables; the tape is dropped."""
+    def backward(self, number: int, gradient: tf.Tensor | None) -> tf.Tensor:
+        """The gradient by inputs; those by variables are added up, and the tape is dropped."""
         tape, inputs, outputs = self.tapes.pop(number)
         with tf.device(self.device):
             gradient = None if gradient is None else tf.identity(gradient)
             by = [inputs, *self.variables]
             by_inputs, *by_variables = tape.gradient(outputs, by, gradient)
-        return by_inputs, by_variables
+            for total, part in zip(self.sums, by_variables, strict=True):
+                total.assign_add(part)
+        return by_inputs
+
+    def update(self) -> None:
+        """One step of SGD, along the sums."""
+        with tf.device(self.device):
+            for variable, total in zip(self.variables, self.sums, strict=True):
+                variable.assign_sub(RATE * total)
+                total.assign(tf.zeros_like(total))
 
 
 def in_time(schedule: str, stages: int, micro_batches: int) -> list[pipelines.Work]:
@@ -71,10 +81,6 @@ def train_step(stages: list[Stage], order: list, images: list, labels: list) -> 
     examples = sum(map(len, images))
     activations = {(0, number): inputs for number, inputs in enumerate(images)}
     gradients = {(len(stages) - 1, number): None for number in range(len(images))}
-    sums = []
-    for stage in stages:
-        with tf.device(stage.device):
-            sums.append([tf.zeros_like(variable) for variable in stage.variables])
     for work in order:
         stage, number = stages[work.stage], work.micro_batch
         place = work.stage, number
@@ -83,15 +89,9 @@ def train_step(stages: list[Stage], order: list, images: list, labels: list) -> 
             outputs = stage.forward(number, inputs, labels[number], examples)
             activations[work.stage + 1, number] = outputs
         else:
-            by_inputs, by_variables = stage.backward(number, gradients.pop(place))
-            gradients[work.stage - 1, number] = by_inputs
-            with tf.device(stage.device):
-                pairs = zip(sums[work.stage], by_variables, strict=True)
-                sums[work.stage] = [total + part for total, part in pairs]
-    for stage, totals in zip(stages, sums, strict=True):
-        with tf.device(stage.device):
-            for variable, total in zip(stage.variables, totals, strict=True):
-                variable.assign_sub(RATE * total)
+            gradients[work.stage - 1, number] = stage.backward(number, gradients.pop(place))
+    for stage in stages:
+        stage.update()
 
 
 def start_layers() -> Layers:

@@ -1,23 +1,16 @@
 """A convolution over one large image whose tiles lie on different ranks.
 
-On a laptop, four ranks over MPI; under Slurm in a batch script or after `salloc --nodes=2
---ntasks-per-node=4`:
+    spatial = programs.module("spatial_split.py")
+    image, kernels, wanted = spatial.problem(301, 203)
+    tiles = list(zip(spatial.tiles_of(image, 4), spatial.tiles_of(wanted, 4)))
+    World(4).run(lambda on, own: spatial.convolve_tiles(on, own[0], kernels, own[1]), tiles)
 
-    mpirun -np 4 python spatial_split.py --height 301 --width 203 --result result.json
-    srun --mpi=pmix python spatial_split.py --height 1024 --width 1024 --result result.json
-
-Two convolutions with a ReLU between them, and the gradient of a loss by both kernels. Borders
-are exchanged, not the image. `convolve_tiles` runs on the virtual cluster as well. Rank 0
-computes the same on the whole image and writes how far outputs and gradients differ.
+A module for notebook 12. Two convolutions with a ReLU between them, and the gradient of a loss
+by both kernels. Borders are exchanged, not the image.
 """
 
-import argparse
-import functools
-import json
-from pathlib import Path
-
-from distlab import checks, collectives
-from distlab.simulate import Rank, run_over_mpi
+from distlab import collectives
+from distlab.simulate import Rank
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
@@ -109,36 +102,3 @@ def problem(height: int, width: int, kernel: int = 5) -> tuple:
     shapes = ((kernel, kernel, 3, 4), (kernel, kernel, 4, 2))
     kernels = [0.1 * normal(size=shape) for shape in shapes]
     return image, kernels, normal(size=(height, width, 2))
-
-
-def main() -> None:
-    """Convolve in tiles; let rank 0 compare with the whole image."""
-    from mpi4py import MPI
-
-    parser = argparse.ArgumentParser(description="Convolve an image in tiles.")
-    parser.add_argument("--height", type=int, default=301)
-    parser.add_argument("--width", type=int, default=203)
-    parser.add_argument("--result", type=Path, help="JSON file that rank 0 writes")
-    options, world = parser.parse_args(), MPI.COMM_WORLD
-    image, kernels, wanted = problem(options.height, options.width)
-    tile, own_wanted = (tiles_of(whole, world.size)[world.rank] for whole in (image, wanted))
-    run = run_over_mpi(lambda rank: convolve_tiles(rank, tile, kernels, own_wanted))
-    outputs, gradients = run.result
-    tiles, sent = world.gather(outputs), world.gather(run.bytes_sent)
-    if world.rank == 0:
-        # One rank alone has no neighbours: its tile is the image.
-        program = functools.partial(convolve_tiles, tile=image, kernels=kernels, wanted=wanted)
-        whole, whole_gradients = run_over_mpi(program, communicator=MPI.COMM_SELF).result
-        found = {
-            "difference": checks.largest_difference([together(tiles)], [whole]),
-            "gradients_difference": checks.largest_difference(gradients, whole_gradients),
-            "bytes_sent": sent,
-            "tiles": [part.shape[:2] for part in tiles],
-        }
-        print(f"{world.size} tiles: outputs differ by {found['difference']:.1e}", flush=True)
-        if options.result:
-            options.result.write_text(json.dumps(found) + "\n")
-
-
-if __name__ == "__main__":
-    main()

@@ -3,8 +3,8 @@
 On a laptop, on logical devices of the processor, or with a GPU for each device; under Slurm it
 is one task:
 
-    python tensor_split.py --devices 8 --result result.json
-    srun --ntasks=1 --gpus=8 python tensor_split.py --devices 8 --result result.json
+    python tensor_split.py --result result.json
+    srun --ntasks=1 --gpus=8 python tensor_split.py --result result.json
 
 The devices form a mesh with the dimensions data × model. A layout says along which mesh
 dimension each dimension of a tensor is cut. Each split trains as many steps as a plain run on
@@ -22,7 +22,14 @@ import numpy as np
 import tensorflow as tf
 from tensorflow.experimental import dtensor
 
-BATCH, UNITS, RATE = 64, 80, 0.1
+DEVICES, BATCH, STEPS, UNITS, RATE = 8, 64, 10, 80, 0.1
+MESHES = [  # what is split, and the mesh's rows and columns: data and model
+    ("data", 8, 1),
+    ("column, row", 1, 8),
+    ("column, column", 1, 8),
+    ("data × model", 2, 4),
+    ("data × model", 4, 2),
+]
 CLASSES = 16  # ten digits, and six that no image has: then columns can be cut here as well
 
 SPLITS = {
@@ -37,26 +44,18 @@ SPLITS = {
 def parse() -> argparse.Namespace:
     """The command line."""
     parser = argparse.ArgumentParser(description="Split a network with DTensor.")
-    parser.add_argument("--devices", type=int, default=8, help="of each mesh, 8 or 16")
-    parser.add_argument("--steps", type=int, default=20)
     parser.add_argument("--dataset", choices=data.NAMES, default="digits")
     parser.add_argument("--result", type=Path, help="JSON file to write")
     return parser.parse_args()
 
 
-def meshes(count: int) -> list[tuple[str, int, int]]:
-    """Split, data and model: every run with `count` devices."""
-    single = [("data", count, 1), ("column, row", 1, count), ("column, column", 1, count)]
-    return [*single, ("data × model", 2, count // 2), ("data × model", count // 2, 2)]
-
-
-def start_devices(count: int) -> list[str]:
-    """Names of `count` devices: GPUs where there are enough, else parts of the processor."""
-    kind = "GPU" if len(tf.config.list_physical_devices("GPU")) >= count else "CPU"
+def start_devices() -> list[str]:
+    """Names of the devices: GPUs where there are enough, else parts of the processor."""
+    kind = "GPU" if len(tf.config.list_physical_devices("GPU")) >= DEVICES else "CPU"
     # DTensor makes the logical devices itself, and nothing may have used TensorFlow before.
-    parts = count if kind == "CPU" else None
+    parts = DEVICES if kind == "CPU" else None
     dtensor.initialize_accelerator_system(kind, num_logical_cpu_devices=parts)
-    return [f"{kind}:{index}" for index in range(count)]
+    return [f"{kind}:{index}" for index in range(DEVICES)]
 
 
 def start_weights() -> list[np.ndarray]:
@@ -67,10 +66,10 @@ def start_weights() -> list[np.ndarray]:
     return [first.astype(np.float32), second.astype(np.float32)]
 
 
-def batches(options: argparse.Namespace) -> list[tuple[np.ndarray, np.ndarray]]:
+def batches(dataset: str) -> list[tuple[np.ndarray, np.ndarray]]:
     """Images (batch, 784) and labels (batch,) of every step."""
-    images, labels = data.load(options.dataset).train
-    taken = (np.arange(options.steps * BATCH) % len(images)).reshape(-1, BATCH)
+    images, labels = data.load(dataset).train
+    taken = (np.arange(STEPS * BATCH) % len(images)).reshape(-1, BATCH)
     return [(images[part].reshape(BATCH, -1), labels[part].astype(np.int32)) for part in taken]
 
 
@@ -86,16 +85,16 @@ def step(weights: list, images: tf.Tensor, labels: tf.Tensor, rate: tf.Tensor) -
     return loss
 
 
-def train(options: argparse.Namespace) -> list[np.ndarray]:
+def train(todo: list) -> list[np.ndarray]:
     """The plain run on one device: final weights."""
     with tf.device("CPU:0"):
         weights = [tf.Variable(values) for values in start_weights()]
-        for images, labels in batches(options):
+        for images, labels in todo:
             step(weights, images, labels, RATE)
     return [variable.numpy() for variable in weights]
 
 
-def train_split(options: argparse.Namespace, split: str, mesh: dtensor.Mesh) -> dict:
+def train_split(todo: list, split: str, mesh: dtensor.Mesh) -> dict:
     """The same with layouts: final weights, and the shapes that one device has of them."""
     of_images, *of_weights = (
         dtensor.Layout([dtensor.UNSHARDED if cut is None else cut for cut in cuts], mesh)
@@ -105,11 +104,11 @@ def train_split(options: argparse.Namespace, split: str, mesh: dtensor.Mesh) -> 
     placed = map(place, start_weights(), of_weights)
     weights = [dtensor.DVariable(values) for values in placed]
     rate = place(np.float32(RATE), dtensor.Layout.replicated(mesh, rank=0))
-    for images, labels in batches(options):
+    for images, labels in todo:
         step(weights, place(images, of_images), place(labels, of_labels), rate)
     values = [variable.read_value() for variable in weights]
     shapes = [list(dtensor.unpack(value)[0].shape) for value in values]
-    return {"weights": [whole(value, mesh) for value in values], "shapes": {"weights": shapes}}
+    return {"weights": [whole(value, mesh) for value in values], "shapes": shapes}
 
 
 def place(values: np.ndarray, layout: dtensor.Layout) -> tf.Tensor:
@@ -127,12 +126,12 @@ def whole(tensor: tf.Tensor, mesh: dtensor.Mesh) -> np.ndarray:
 def main() -> None:
     """Train in every way, compare, write the result."""
     options = parse()
-    names = start_devices(options.devices)
-    plain = train(options)
+    names, todo = start_devices(), batches(options.dataset)
+    plain = train(todo)
     runs = []
-    for split, rows, columns in meshes(options.devices):
+    for split, rows, columns in MESHES:
         mesh = dtensor.create_mesh([("data", rows), ("model", columns)], devices=names)
-        run = train_split(options, split, mesh)
+        run = train_split(todo, split, mesh)
         run["difference"] = far = checks.largest_difference(run.pop("weights"), plain)
         runs.append({"split": split, "data": rows, "model": columns, **run})
         print(f"{split}, {rows} × {columns} devices: weights differ by {far:.1e}", flush=True)

@@ -51,9 +51,8 @@ def batches(options: argparse.Namespace, first_step: int) -> tf.data.Dataset:
 
 def resume(strategy: Strategy, checkpoint: tf.train.Checkpoint, folder: Path | None) -> None:
     """Restore the newest whole checkpoint: the chief, who has the folder, reads it for all."""
-    expected = whole_checkpoints.layout(checkpoint)  # names and shapes of all variables
     if folder:
-        chosen = whole_checkpoints.newest(folder, expected)
+        chosen = whole_checkpoints.newest(folder)
         if chosen:
             checkpoint.read(chosen).assert_existing_objects_matched()
         whole_checkpoints.rewrite_list(folder, chosen)  # the manager forgets the damaged ones

@@ -6,11 +6,10 @@
 reads every `tf.train.Checkpoint` in the folder from the first to the last byte, prints one
 line for each, oldest first, and then the newest whole one; exit status 1 if there is none.
 
-A program seals what it saves, and resumes from the newest checkpoint that is whole, sealed and
-of its own model:
+A program seals what it saves, and resumes from the newest checkpoint that is whole and sealed:
 
     seal(manager.save(step))
-    checkpoint.restore(newest(folder, layout(checkpoint)))
+    checkpoint.restore(newest(folder))
 """
 
 import argparse
@@ -18,7 +17,6 @@ import hashlib
 import json
 import os
 import sys
-import tempfile
 from pathlib import Path
 
 import tensorflow as tf
@@ -78,28 +76,11 @@ def unreadable(prefix: str) -> str | None:
     return None
 
 
-def layout(checkpoint: tf.train.Checkpoint) -> dict[str, list[int]]:
-    """The shapes of this program's variables, by name. All workers call it together."""
-    with tempfile.TemporaryDirectory() as folder:
-        return dict(tf.train.list_variables(checkpoint.write(f"{folder}/layout")))
-
-
-def problem(prefix: str, expected: dict[str, list[int]] | None = None) -> str | None:
-    """Why a program should not resume from this checkpoint; None if it can."""
-    reason = broken_seal(prefix) or unreadable(prefix)
-    if reason is None and expected is not None:
-        variables = dict(tf.train.list_variables(prefix))
-        variables.pop("save_counter/.ATTRIBUTES/VARIABLE_VALUE", None)  # the manager's
-        if variables != expected:
-            return "it is a checkpoint of another model"
-    return reason
-
-
-def newest(folder: str | Path, expected: dict[str, list[int]] | None = None) -> str | None:
+def newest(folder: str | Path) -> str | None:
     """The newest checkpoint without a problem; prints why newer ones are passed over."""
     passed_over = []
     for prefix in reversed(in_order(folder)):
-        reason = problem(prefix, expected)
+        reason = broken_seal(prefix) or unreadable(prefix)
         if reason is None:
             why = ",\n".join(passed_over) or f"Checkpoint {number(prefix)} is whole"
             print(f"{why}: resuming from checkpoint {number(prefix)}.", flush=True)

@@ -58,28 +58,12 @@ def read(file: Path) -> list[np.ndarray]:
         return [arrays[f"weight_{index}"] for index in range(count)]
 
 
-def check_folder(options: Namespace, pattern: str) -> None:
-    """End the program if --folder has checkpoints that a new training would replace."""
-    saved = list(options.folder.glob(pattern)) if options.folder else []
-    if saved and not options.resume:
-        newest = max(saved, key=lambda path: path.stat().st_mtime_ns).name
-        held = f"{options.folder} holds checkpoints, the newest is"
-        todo = "add --resume to go on, or choose another folder."
-        raise SystemExit(f"{held} {newest.removesuffix('.index')}: {todo}")
-
-
-def outcome(losses: Sequence[float]) -> str:
-    """How a training with these losses went, in a few words."""
-    if not losses:
-        return "no steps: all epochs are done; --epochs can ask for more"
-    return f"{len(losses)} steps, last loss {losses[-1]:.4f}"
-
-
 def report(options: Namespace, who: str, result: dict, weights: Iterable[np.ndarray]) -> None:
     """Say how it went; write result and weights, in Keras's layout, where the options say."""
-    losses = result["losses"]
-    print(f"{who} {outcome(losses)}", flush=True)
+    losses = result["losses"]  # none if a resumed run had done all its epochs
+    last = [f"{loss:.4f}" for loss in losses[-1:]]
+    print(who, f"{len(losses)} steps, last loss", *last, flush=True)
     if options.weights:
         write(options.weights, weights)
-    if options.result and losses:
+    if options.result:
         options.result.write_text(json.dumps(result | {"steps": len(losses)}) + "\n")

@@ -15,7 +15,6 @@ on from it. The numbers in comments are the eight steps of notebook 09.
 
 import os
 
-import layouts
 import torch
 import torch.distributed as dist
 import torch_network
@@ -102,6 +101,5 @@ if __name__ == "__main__":
     arguments = torch_network.parser("Train with PyTorch's DistributedDataParallel.")
     arguments.add_argument("--mixed-precision", action="store_true", help="use bfloat16")
     options = arguments.parse_args()
-    layouts.check_folder(options, "checkpoint.pt")
     torch_network.report(options, train(options, initialize()))
     torch_network.leave()

@@ -112,8 +112,6 @@ def main() -> None:
     arguments.add_argument("--stages", type=int, nargs="+", choices=range(4), default=[1])
     arguments.add_argument("--default-clipping", action="store_true", help="of DeepSpeed")
     options = arguments.parse_args()
-    for stage in options.stages:
-        layouts.check_folder(options, f"stage_{stage}")
     initialize()
     deepspeed.utils.logger.setLevel("ERROR")
     result = {}
@@ -121,9 +119,8 @@ def main() -> None:
         trained = train(options, stage)
         found = result[str(stage)] = torch_network.summary(trained)
         if dist.get_rank() == 0:
-            losses = found["losses"]
-            outcome = f"last loss {losses[-1]:.4f}" if losses else layouts.outcome(losses)
-            print(f"ZeRO {stage}: {found['ranks']} ranks, {outcome}", flush=True)
+            last = [f"{loss:.4f}" for loss in found["losses"][-1:]]  # none if all was done
+            print(f"ZeRO {stage}: {found['ranks']} ranks, last loss", *last, flush=True)
             if options.weights:  # a file for each stage
                 file = options.weights.with_stem(f"{options.weights.stem}_{stage}")
                 layouts.write(file, torch_network.keras_weights(trained["state"]))

@@ -14,7 +14,6 @@ HOST0); and under Slurm with one task per host:
 of notebook 09.
 """
 
-import layouts
 import torch
 import torch.distributed as dist
 import torch.distributed.checkpoint as parts
@@ -93,6 +92,5 @@ def load(options: object, model: nn.Module, optimizer: Optimizer) -> int:
 
 if __name__ == "__main__":
     options = torch_network.parser("Train with PyTorch's fully_shard.").parse_args()
-    layouts.check_folder(options, "checkpoint")
     torch_network.report(options, train(options, initialize()))
     torch_network.leave()

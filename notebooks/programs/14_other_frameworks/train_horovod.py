@@ -96,7 +96,6 @@ def main() -> None:
     parser.add_argument("--weights", type=Path, help=".npz file for the trained weights")
     parser.add_argument("--result", type=Path, help="JSON file that rank 0 writes")
     options = parser.parse_args()
-    layouts.check_folder(options, "checkpoint-*.index")
     pin_device()
     result = train(options)
     weights = result.pop("weights")

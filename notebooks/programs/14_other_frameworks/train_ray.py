@@ -145,5 +145,5 @@ if __name__ == "__main__":
     start["weights"] = layouts.read(options.start)
     with running_ray(options.workers, options.address) as folder:
         losses, weights = ways[options.way](options, start, folder)
-    result = {"way": options.way, "ranks": options.workers, "losses": losses}
+    result = {"ranks": options.workers, "losses": losses}
     layouts.report(options, f"{options.way}: {options.workers} workers,", result, weights)

@@ -35,9 +35,7 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--resume", action="store_true", help="go on from the newest one")
     parser.add_argument("--weights", type=Path, help=".npz file for the trained weights")
     parser.add_argument("--result", type=Path, help="JSON file that the chief writes")
-    options = parser.parse_args(arguments)
-    layouts.check_folder(options, "checkpoint-*.index")
-    return options
+    return parser.parse_args(arguments)
 
 
 def make_strategy() -> tf.distribute.Strategy:

@@ -34,7 +34,6 @@ def parser(description: str) -> argparse.ArgumentParser:
     arguments.add_argument("--batch", type=int, default=48, help="images of all in a step")
     arguments.add_argument("--units", type=int, default=64, help="of the hidden layer")
     arguments.add_argument("--learning-rate", type=float, default=0.05, help="of the batch")
-    arguments.add_argument("--log-every", type=int, help="steps after which rank 0 says so")
     arguments.add_argument("--weights", type=Path, help=".npz file for the trained weights")
     arguments.add_argument("--result", type=Path, help="JSON file for what the last line says")
     return arguments
@@ -79,9 +78,6 @@ class Batches:
             yield images[chosen].reshape(-1, INPUTS), labels[chosen]
             self.step_seconds.append(time.perf_counter() - start)
             self.steps_done += 1
-            is_logging = self.rank == 0 and options.log_every
-            if is_logging and self.steps_done % options.log_every == 0:
-                print(f"step {self.steps_done} of {options.steps}", flush=True)
 
 
 def report(batches: Batches, launcher: str, loss: float, weights: Weights) -> None:
@@ -91,14 +87,11 @@ def report(batches: Batches, launcher: str, loss: float, weights: Weights) -> No
     """
     if batches.rank != 0:
         return
-    options, ranks, times = batches.options, batches.ranks, batches.step_seconds
+    options, ranks = batches.options, batches.ranks
     norm = float(np.sqrt(sum(np.square(array, dtype=np.float64).sum() for array in weights)))
     # The first step also builds the graph and the connections.
-    seconds = float(np.median(times[1:] or times or [np.nan]))
-    result = {name: getattr(options, name) for name in ("dataset", "batch", "units")}
-    result |= {"launcher": launcher, "ranks": ranks, "steps": batches.steps_done, "norm": norm}
+    seconds = float(np.median(batches.step_seconds[1:]))
     rate = options.batch / seconds
-    measured = {"loss": loss, "step_seconds": seconds, "images_per_second": rate}
     print(
         f"{launcher}: {ranks} rank{'s' * (ranks > 1)}, {batches.steps_done} steps, "
         f"last loss {loss:.4f}, norm of the weights {norm:.4f}, {rate:.0f} images/s",
@@ -107,7 +100,8 @@ def report(batches: Batches, launcher: str, loss: float, weights: Weights) -> No
     if options.weights:
         write(options.weights, weights)
     if options.result:
-        result |= measured if times else dict.fromkeys(measured)
+        result = {"ranks": ranks, "steps": batches.steps_done, "loss": loss}
+        result |= {"step_seconds": seconds, "images_per_second": rate}
         options.result.write_text(json.dumps(result) + "\n")
 
 

@@ -3,38 +3,21 @@
     python scaling_table.py scaling-17  # the folder of slurm/array.sbatch or pbs/array.pbs
 
 One row for each result: ranks, step time, images per second, speedup over the smallest number
-of ranks, efficiency. A job that failed has written no result, or half of one: its row is
-missing, and the others stand.
+of ranks, efficiency. The row of a job that failed is missing, and the others stand.
 """
 
 import argparse
 import json
-import sys
 from pathlib import Path
 from typing import Any
 
 HEADINGS = ("ranks", "step", "images/s", "speedup", "efficiency")
-MEASURED = ("ranks", "step_seconds", "images_per_second")
 
 
 def read(folder: Path) -> list[dict[str, Any]]:
-    """The results in a folder, by their number of ranks; what is no result is named."""
-    results = []
-    for file in sorted(folder.glob("*.json")):
-        if (result := result_in(file)) is None:
-            print(f"{file} holds no result of a job, and is left out.", file=sys.stderr)
-        else:
-            results.append(result)
+    """The results in a folder, by their number of ranks."""
+    results = [json.loads(file.read_text()) for file in folder.glob("*.json")]
     return sorted(results, key=lambda result: result["ranks"])
-
-
-def result_in(file: Path) -> dict[str, Any] | None:
-    """What a job has written; None if something else is there."""
-    try:
-        result = json.loads(file.read_text())
-        return result if min(result[name] for name in MEASURED) > 0 else None
-    except (OSError, ValueError, KeyError, TypeError):
-        return None
 
 
 def rows(results: list[dict[str, Any]]) -> list[list[str]]:

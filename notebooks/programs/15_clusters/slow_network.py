@@ -14,12 +14,11 @@ longer to build their graphs than the steps to measure.
 
 import argparse
 import json
-import time
 from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
 
-import distlab  # noqa: F401 - before TensorFlow: it selects tf-keras
+from distlab import metrics  # before TensorFlow: it selects tf-keras
 
 import horovod.tensorflow as hvd
 import numpy as np
@@ -27,12 +26,13 @@ import tensorflow as tf
 from train_horovod import begin
 
 WAYS = ("plain", "fp16", "accumulate")
-INPUTS, CLASSES, SEED, LEARNING_RATE = 784, 10, 15, 0.01
+INPUTS, LAYERS, WIDTH, CLASSES = 784, 20, 100, 10  # the network, and its hidden layers
+BATCH, BATCHES, SEED, LEARNING_RATE = 32, 4, 15, 0.01  # images of a rank; accumulated batches
 
 
-def steps(options: argparse.Namespace) -> tuple[dict[str, Callable[[], None]], list[int]]:
+def steps() -> tuple[dict[str, Callable[[], None]], list[int]]:
     """A step in each of the WAYS, one "alone", and the bytes of each gradient."""
-    widths = [INPUTS, *[options.width] * options.layers, CLASSES]
+    widths = [INPUTS, *[WIDTH] * LAYERS, CLASSES]
     layers = []
     for number, shape in enumerate(pairwise(widths)):
         kernel = tf.random.stateless_normal(
@@ -40,9 +40,9 @@ def steps(options: argparse.Namespace) -> tuple[dict[str, Callable[[], None]], l
         )
         layers.append((tf.Variable(kernel), tf.Variable(tf.zeros(shape[1]))))
     variables = [variable for layer in layers for variable in layer]
-    images = tf.random.stateless_normal((options.batch, INPUTS), (hvd.rank(), 1))
+    images = tf.random.stateless_normal((BATCH, INPUTS), (hvd.rank(), 1))
     seed, most = (hvd.rank(), 2), CLASSES
-    labels = tf.random.stateless_uniform((options.batch,), seed, 0, most, tf.int32)
+    labels = tf.random.stateless_uniform((BATCH,), seed, 0, most, tf.int32)
 
     def gradients() -> list[tf.Tensor]:
         with tf.GradientTape() as tape:
@@ -82,12 +82,12 @@ def steps(options: argparse.Namespace) -> tuple[dict[str, Callable[[], None]], l
 
     @tf.function(autograph=False)
     def apply_sums() -> None:
-        apply(averaged([total / options.batches for total in sums]))
+        apply(averaged([total / BATCHES for total in sums]))
         for total in sums:
             total.assign(tf.zeros_like(total))
 
     def accumulate() -> None:
-        for _ in range(options.batches):
+        for _ in range(BATCHES):
             add()
         apply_sums()
 
@@ -97,35 +97,26 @@ def steps(options: argparse.Namespace) -> tuple[dict[str, Callable[[], None]], l
 
 def seconds(work: Callable[[], object], repeats: int) -> float:
     """The median time of the work, after two repeats that do not count."""
-    times = []
     hvd.allreduce(tf.zeros(1), name="barrier")
-    for _ in range(repeats + 2):
-        start = time.perf_counter()
-        work()
-        times.append(time.perf_counter() - start)
-    return float(np.median(times[2:]))
+    return metrics.median_seconds(work, repeats, warm_ups=2)
 
 
 def main() -> None:
     """Measure; rank 0 writes and prints."""
     parser = argparse.ArgumentParser(description="Time ways of sending the gradients.")
     parser.add_argument("--ways", nargs="+", choices=WAYS, help="(two ranks: all; else plain)")
-    parser.add_argument("--layers", type=int, default=20, help="that are hidden (default: 20)")
-    parser.add_argument("--width", type=int, default=100, help="units of each (default: 100)")
-    parser.add_argument("--batch", type=int, default=32, help="images per rank (default: 32)")
-    parser.add_argument("--batches", type=int, default=4, help="that a step accumulates")
     parser.add_argument("--repeats", type=int, default=5, help="of each measurement")
     parser.add_argument("--gloo-from-slurm", action="store_true", help="by srun, without MPI")
     parser.add_argument("--result", type=Path, help="JSON file that rank 0 writes")
     options = parser.parse_args()
     begin(options)
-    step, sizes = steps(options)
+    step, sizes = steps()
     ways = options.ways or (WAYS if hvd.size() == 2 else WAYS[:1])
     alone, *times = (seconds(step[way], options.repeats) for way in ("alone", *ways))
     result = {"ranks": hvd.size(), "gradients": len(sizes), "gradient_bytes": sum(sizes)}
-    result |= {"batch": options.batch, "batches": options.batches, "alone": alone}
+    result |= {"batches": BATCHES, "alone": alone}
     result["ways"] = dict(zip(ways, times, strict=True))
-    rate = hvd.size() * options.batch / times[0]
+    rate = hvd.size() * BATCH / times[0]
     result |= {"step_seconds": times[0], "images_per_second": rate}
     if hvd.rank() == 0:
         for way, median in result["ways"].items():

@@ -23,7 +23,7 @@ received: list[int] = []
 for notice in NOTICES:
     signal.signal(notice, lambda number, frame: received.append(number))
 
-from distlab import saved_states  # before TensorFlow: distlab selects tf-keras
+import distlab  # noqa: F401 - before TensorFlow: it selects tf-keras
 
 import horovod.tensorflow as hvd
 import network
@@ -52,7 +52,7 @@ def main() -> None:
     checkpoint = tf.train.Checkpoint(model=model, optimizer=optimizer)
     manager = tf.train.CheckpointManager(checkpoint, str(options.checkpoints), max_to_keep=2)
     if hvd.rank() == 0 and (newest := manager.latest_checkpoint):
-        saved_states.checkpoint(newest, options.checkpoints, checkpoint)  # or an older one
+        checkpoint.restore(newest).assert_existing_objects_matched()
     hvd.broadcast_variables([*model.variables, *optimizer.variables], root_rank=0)
     step, loss = train_horovod.make_step(model, optimizer), tf.constant(float("nan"))
     first = int(optimizer.iterations)
