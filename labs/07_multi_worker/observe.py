@@ -261,12 +261,11 @@ def call_save(
 
 def name_for_all(path: Path, folder: Path, temporary: Path) -> str:
     """The path as it is on a machine on which all workers run, with one folder for temporary files."""
-    if path.is_relative_to(temporary):
-        return f"{path.relative_to(temporary).as_posix()} in the folder for temporary files"
-    if path.is_relative_to(folder):
-        return path.relative_to(folder).as_posix()
-    is_beside = path.is_relative_to(folder.parent)
-    return f"{path.relative_to(folder.parent).as_posix()} next to the shared folder" if is_beside else str(path)
+    places = {temporary: " in the folder for temporary files", folder: "", folder.parent: " next to the shared folder"}
+    for place, words in places.items():
+        if path.is_relative_to(place):
+            return f"{path.relative_to(place).as_posix()}{words}"
+    return str(path)
 
 
 def files(folder: Path) -> dict[str, str]:
