@@ -280,7 +280,7 @@ STARTING = ByPrograms(
     said=lambda case: "",
     otherwise=in_case,
     praise=lambda cases: "All tasks start before you wait, each knows who it is, and they train one number together.",
-    mistakes=[],  # each would start processes again: they are in test_judge.py
+    mistakes=[],  # each would start processes again
 )
 
 # Six broken jobs -----------------------------------------------------------------------------------------------------
