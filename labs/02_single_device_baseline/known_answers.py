@@ -5,8 +5,10 @@ import distlab  # before TensorFlow: it selects tf-keras
 # isort: split
 import numpy as np
 import tensorflow as tf
+from lab_02.fast_training import TRAIN
 from lab_02.judge import LAB
 
+from distlab.labs.by_programs import changed
 from tests.distlab.labs.known_wrong import LabAnswers, verdict_on
 from tests.distlab.labs.solutions import solution_with
 
@@ -67,22 +69,12 @@ def decoded_first(records, decode, augment, model, batch, together, epochs):
 ANSWERS.right("train", decoded_first)
 
 
-def with_another_rate(records, decode, augment, model, batch, together, epochs):
-    model.compile(tf.keras.optimizers.SGD(0.01 * together), "mse", steps_per_execution=together)
-    images = records.map(decode).cache().shuffle(len(records)).batch(batch).map(augment).prefetch(1)
-    model.fit(images, epochs=epochs, verbose=0)
-
-
-ANSWERS.wrong("train", "with_another_rate", with_another_rate, "the learning rate is not that of `slow`")
-
-
-def with_momentum(records, decode, augment, model, batch, together, epochs):
-    model.compile(tf.keras.optimizers.SGD(momentum=0.9), "mse", steps_per_execution=together)
-    images = records.map(decode).cache().shuffle(len(records)).batch(batch).map(augment).prefetch(1)
-    model.fit(images, epochs=epochs, verbose=0)
-
-
-ANSWERS.wrong("train", "with_momentum", with_momentum, "has no momentum")
+OTHER_RATE, WITH_MOMENTUM = "tf.keras.optimizers.SGD(0.01 * together)", "tf.keras.optimizers.SGD(momentum=0.9)"
+for optimizer, words in (
+    (OTHER_RATE, "the learning rate is not that of `slow`"),
+    (WITH_MOMENTUM, "has no momentum"),
+):
+    ANSWERS.wrong("train", optimizer, changed(TRAIN, ('"sgd"', optimizer), tf=tf), words)
 
 
 def as_tensors(dataset):

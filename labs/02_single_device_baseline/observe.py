@@ -5,6 +5,7 @@ Where the names of a notebook have no `tf`, as with the judge's own programs, fa
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from itertools import islice
 from threading import Lock
 from typing import Any
 from unittest import mock
@@ -31,7 +32,7 @@ def watch_batches(namespace: Namespace, count: int, batch: int, epochs: int) -> 
     if not isinstance(batches, dataset_class):
         return type(batches).__name__
     most = epochs * (count // batch + 1) + 1
-    numbers = [np.asarray(numbers) for numbers in batches.take(most)]
+    numbers = [np.asarray(numbers) for numbers in islice(batches, most)]
     if any(array.ndim != 1 for array in numbers):
         return "a dataset of single numbers" if numbers[0].ndim == 0 else "a dataset of batches of batches"
     return [array.tolist() for array in numbers]
@@ -134,15 +135,13 @@ def watch_training(namespace: Namespace, count: int, batch: int, together: int, 
     if tf is None:
         from lab_02.fake_pipelines import Dataset, Model
 
-        model = Model(watch.note, watch.ended, watch.fitted)
-
         def decode(record: int) -> tuple[Array, int]:
             return watch.decode(record), record
 
         def augment(images: Array, labels: Array) -> tuple[Array, Array]:
             return watch.augment(images), labels
 
-        train(Dataset.range(count), decode, augment, model, batch, together, epochs)
+        train(Dataset.range(count), decode, augment, Model(watch), batch, together, epochs)
     else:
         _train_with(tf, train, watch, count, batch, together, epochs)
     return asdict(watch.seen)

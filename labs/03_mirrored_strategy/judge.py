@@ -110,14 +110,6 @@ FOUR_NUMBERS = ByPrograms(
 TOLERANCE = 1e-4  # a GPU multiplies with ten bits of a float's mantissa unless told otherwise
 LOSS_TOLERANCE = 2e-3
 REPLICAS, EPOCHS = 2, 2  # the lab's strategy has two devices
-FORMS = {
-    observe.ANOTHER_STRATEGY: "`strategy` is no longer the mirrored strategy that the lab has made.",
-    observe.NOT_TWO_THINGS: "`mirrored` returns two things, the model and the history that `fit` returns.",
-    observe.NO_MODEL: "The first thing that `mirrored` returns is not a Keras model.",
-    observe.NO_HISTORY: "The second thing that `mirrored` returns is not what `fit` returns.",
-    observe.NO_FIT: "`mirrored` never calls `fit`, which runs the callback and the evaluation.",
-    observe.NO_BATCHES: "`fit` gets neither arrays nor a tf.data.Dataset to train on.",
-}
 FROM_LOGITS = "The model gives logits, and the loss takes them for probabilities. Keep the serial script's loss."
 REDUCTIONS = ("sum", "none")
 NO_MEAN = 'The loss has the reduction "{}", and the one of the serial script takes the mean. Keep that one.'
@@ -136,10 +128,11 @@ def judge_mirrored(answer: Answer, generator: np.random.Generator) -> Verdict:
             observed = answer.inside(observe.train_and_observe, *asked)
         except Raised as error:
             return wrong(hint_on_error(error))
+        if observed is None:
+            return not_done("`mirrored` gives nothing")
+        if isinstance(observed, str):
+            return wrong(observed)
         training = as_record(observed, MirroredTraining, "what `mirrored` does")
-        if training.problem:
-            hint = FORMS.get(training.problem)
-            return not_done("`mirrored` gives nothing") if hint is None else wrong(hint)
         context = "With a strategy of one replica: " if replicas == 1 else ""
         for part, hint in hints_on(training, train, validation, weights, per_replica, rate, rest).items():
             if hint:

@@ -11,20 +11,16 @@ import numpy as np
 from distlab.labs.plain_data import Array
 from distlab.labs.reference_mlp import Batch, Weights
 
-MISSING, NOTHING, ANOTHER_STRATEGY = "missing", "nothing", "another strategy"
-NOT_TWO_THINGS, NO_MODEL, NO_HISTORY, NO_FIT, NO_BATCHES = "not two", "no model", "no history", "no fit", "no batches"
-
 
 @dataclass
 class MirroredTraining:
-    """What `mirrored` did; `problem` says what is not a model with its history, and then nothing else is known.
+    """What `mirrored` did.
 
     copies: of each variable.  parts: images by step and replica, of one epoch.  labels: of all images of an epoch, in
     order.  rates: the learning rate of each step.  losses: of the validation images, after each epoch.  after_epochs:
     the weights after the first epoch, then those after the next one.
     """
 
-    problem: str = ""
     replicas: int = 0
     copies: list[int] = field(default_factory=list)
     weights: list[Array] = field(default_factory=list)
@@ -50,19 +46,20 @@ def train_and_observe(
     rate: float,
     epochs: int,
     replicas: int,
-) -> dict[str, Any]:
+) -> dict[str, Any] | str | None:
     """Call `mirrored(strategy, train, validation, weights, per_replica, rate, epochs)`: fields of a MirroredTraining.
 
-    Runs next to the student's code, on the lab's `strategy`, or with one replica on one of its devices.
+    Runs next to the student's code, on the lab's `strategy`, or with one replica on one of its devices. A text says
+    why what it gives is no model with its history; None: it gives nothing.
     """
     import tensorflow as tf
 
     strategy, mirrored = namespace.get("strategy"), namespace.get("mirrored")
     kind = tf.distribute.MirroredStrategy
     if mirrored is None:
-        return asdict(MirroredTraining(MISSING))
+        return None
     if type(strategy) is not kind:
-        return asdict(MirroredTraining(ANOTHER_STRATEGY))
+        return "`strategy` is no longer the mirrored strategy that the lab has made."
     if replicas < strategy.num_replicas_in_sync:
         strategy = kind(list(strategy.extended.worker_devices[:replicas]))
     fitted: list[Any] = []
@@ -85,14 +82,16 @@ def train_and_observe(
 
     with mock.patch.object(tf.keras.Model, "fit", observed_fit):
         returned = mirrored(strategy, tuple(train), tuple(validation), weights, per_replica, rate, epochs)
+    if returned is None:
+        return None
     if problem := _problem(returned, fitted):
-        return asdict(MirroredTraining(problem))
+        return problem
     model, history = returned
     batches = fitted[0]
     is_array = isinstance(batches, (np.ndarray, tf.Tensor))
     seen = _seen(strategy, batches, len(train[1]), per_replica) if not is_array else MirroredTraining()
     if seen is None:
-        return asdict(MirroredTraining(NO_BATCHES))
+        return "`fit` gets neither arrays nor a tf.data.Dataset to train on."
     loss, iterations = model.loss, getattr(model.optimizer, "iterations", None)
     config = loss.get_config() if isinstance(loss, tf.keras.losses.Loss) else {}
     dropped = [layer.rate for layer in model.layers if isinstance(layer, tf.keras.layers.Dropout)]
@@ -109,18 +108,19 @@ def train_and_observe(
     return asdict(seen)
 
 
-def _problem(returned: Any, fitted: list[Any]) -> str:
+def _problem(returned: Any, fitted: list[Any]) -> str | None:
+    """Why this is no model with the history of its training."""
     import tensorflow as tf
 
-    if returned is None:
-        return NOTHING
     if not (isinstance(returned, tuple) and len(returned) == 2):
-        return NOT_TWO_THINGS
+        return "`mirrored` returns two things, the model and the history that `fit` returns."
     if not isinstance(returned[0], tf.keras.Model):
-        return NO_MODEL
+        return "The first thing that `mirrored` returns is not a Keras model."
     if not fitted:
-        return NO_FIT
-    return "" if isinstance(returned[1], tf.keras.callbacks.History) else NO_HISTORY
+        return "`mirrored` never calls `fit`, which runs the callback and the evaluation."
+    if not isinstance(returned[1], tf.keras.callbacks.History):
+        return "The second thing that `mirrored` returns is not what `fit` returns."
+    return None
 
 
 def _seen(strategy: Any, batches: Any, images: int, per_replica: int) -> MirroredTraining | None:

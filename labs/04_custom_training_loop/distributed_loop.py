@@ -52,18 +52,6 @@ PENALTIES: dict[str, Callable[[int, int], float]] = {
     ),
 }
 """By hint, how often the penalty is in the sum over the replicas, of all images and the replicas."""
-FORMS = {
-    observe.ANOTHER_STRATEGY: "`strategy` is no longer the mirrored strategy that the lab has made.",
-    observe.NOT_TWO_THINGS: "`distributed` returns two things: the model and the list of losses.",
-    observe.NO_MODEL: "The first thing that `distributed` returns is not a Keras model.",
-    observe.NO_LOSSES: "The second thing that `distributed` returns is not a list of numbers, one for each step.",
-    observe.SYMBOLIC: (
-        "The losses are placeholders of a graph: Python's list is filled while a `tf.function` is traced, not when it "
-        "runs. Where can the list be?"
-    ),
-    observe.TEXTS: "The losses are texts, not numbers. Does a text belong in the list, or where it is printed?",
-    observe.PER_REPLICA: "The losses are `PerReplica` values, one part for each replica. How do parts become one loss?",
-}
 ERRORS = {
     "colocate_vars_with": "A variable of the model does not belong to the strategy. Where must it be created?",
     "handle is not available": (
@@ -104,10 +92,11 @@ def judge_distributed(answer: Answer, generator: np.random.Generator) -> Verdict
             observed = answer.inside(observe.train_and_observe, images, labels, weights, size, replicas)
         except Raised as error:
             return wrong(hint_on_error(error), context=context)
+        if observed is None:
+            return not_done("`distributed` gives nothing")
+        if isinstance(observed, str):
+            return wrong(observed, context=context)
         loop = as_record(observed, DistributedLoop, "what `distributed` returns")
-        if loop.problem:
-            hint = FORMS.get(loop.problem)
-            return not_done("`distributed` gives nothing") if hint is None else wrong(hint, context=context)
         batches = [(images[at : at + size], labels[at : at + size]) for at in range(0, len(images), size)]
         verdict = parts(verdicts_on(loop, batches, weights))
         if not verdict.is_right:

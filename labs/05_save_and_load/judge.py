@@ -318,7 +318,7 @@ def hint_of_endless(process: ProcessRecord, last_step: int) -> str | None:
     """Where steps come again, or without end."""
     if back := [later for step, later in pairwise(process.steps) if later <= step]:
         return f"The run goes back to step {back[0]} while it trains. How often does a process restore?"
-    if process.too_many_steps:
+    if len(process.numbers) == observe.MOST_CALLS:
         return (
             f"After {len(process.numbers)} steps the run still goes on; it should end after step {last_step}. What "
             "counts?"

@@ -1,26 +1,25 @@
 """What a student's `run` does in processes that are interrupted; works in the process of the student's code.
 
 A process is a new `SmallTraining` in the same folder: nothing but the folder's files goes from one to the next. And
-what `numbers_of` gives after a restart, for which its cells run again next to everything else as it is: a process of
-its own would need the notebook's imports again, and TensorFlow among them.
+what `numbers_of` gives after a restart, in a process that is really new.
 """
 
 import ast
 import inspect
-import io
+import json
 import linecache
-import os
-import random
+import subprocess
+import sys
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, redirect_stderr, redirect_stdout, suppress
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from distlab.labs.answer import is_untouched, with_list
+from distlab.labs.answer import is_untouched
 from distlab.labs.plain_data import Array, Plain, plain
 
 if TYPE_CHECKING:
@@ -65,7 +64,6 @@ class ProcessRecord:
     saves: list[int] = field(default_factory=list)
     checkpoints: list[int] = field(default_factory=list)
     saved_when_killed: bool = False
-    too_many_steps: bool = False
 
 
 @dataclass(frozen=True)
@@ -111,17 +109,16 @@ def runs(
     for step in range(last_step):
         training.train_step(training.numbers(step))
         undisturbed.append(state_of(training))
-    by_plan: list[list[ProcessRecord]] = []
+    by_plan: list[list[dict[str, Any]]] = []
     for plan in plans:
         by_plan.append([])
         with tempfile.TemporaryDirectory() as folder:
             for end, killed_after in plan:
-                by_plan[-1].append(_process(function, Path(folder), data, every, end, killed_after))
-                if by_plan[-1][-1].too_many_steps:
-                    break
-        if by_plan[-1][-1].too_many_steps:
-            break
-    return plain({"undisturbed": undisturbed, "processes": [[*map(asdict, records)] for records in by_plan]})
+                record = _process(function, Path(folder), data, every, end, killed_after)
+                by_plan[-1].append(asdict(record))
+                if len(record.numbers) == MOST_CALLS:
+                    return plain({"undisturbed": undisturbed, "processes": by_plan})
+    return plain({"undisturbed": undisturbed, "processes": by_plan})
 
 
 def _training(data: Mapping[str, Any]) -> "SmallTraining":
@@ -162,7 +159,6 @@ def _process(
     before = len(record.saves)
     look()
     record.saved_when_killed = len(record.numbers) == killed_after and len(record.saves) > before
-    record.too_many_steps = len(record.numbers) == MOST_CALLS
     record.last = state_of(training)
     record.first = record.first or record.last
     return record
@@ -174,87 +170,39 @@ def _checkpoints(folder: Path) -> set[str]:
 
 # What a new process defines -------------------------------------------------------------------------------------------
 
-_SEED = 90210  # for what the student's program has not seeded
-
-
-class CannotRunAgain(Exception):
-    """The cells are not known, or do not run a second time."""
-
-
-@contextmanager
-def defined_again(namespace: Mapping[str, Any], name: str) -> Iterator[Callable[..., Any]]:
-    """The function `name` out of its own cell and those of the functions that it calls, run again.
-
-    In the block, `random` and NumPy's global generator are in another state, `hash` gives other numbers for texts, and
-    `os.getpid` another process number.
-    What other cells have computed is as it was. Raises CannotRunAgain before the block begins.
-    """
-    files: list[str] = []
-    _collect(namespace, name, files, set())
-    states, own_number = (random.getstate(), np.random.get_state()), os.getpid
-    random.seed(_SEED)
-    np.random.seed(_SEED)
-    other_number = own_number() + 1
-    try:
-        os.getpid = lambda: other_number
-        copy = {name: os.getpid if value is own_number else value for name, value in namespace.items()}
-        copy["hash"] = _hash_of_another_process
-        with redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()):
-            try:
-                for file in files:
-                    _run(file, copy)
-            except (Exception, SystemExit) as error:
-                raise CannotRunAgain(f"{type(error).__name__}: {error}") from error
-            yield copy[name]
-    finally:
-        os.getpid = own_number
-        random.setstate(states[0])
-        np.random.set_state(states[1])
-
-
-def _collect(namespace: Mapping[str, Any], name: str, files: list[str], seen: set[str]) -> None:
-    """Append the cell of a function after those of the functions that it calls."""
-    function = inspect.unwrap(getattr(namespace[name], "python_function", namespace[name]))
-    if name in seen or not inspect.isfunction(function) or function.__globals__ is not namespace:
-        if not seen:
-            raise CannotRunAgain(f"{name} is not a function of the notebook")
-        return
-    seen.add(name)
-    for used_name in function.__code__.co_names:
-        if callable(namespace.get(used_name)):
-            _collect(namespace, used_name, files, seen)
-    if function.__code__.co_filename not in files:
-        files.append(function.__code__.co_filename)
-
-
-def _run(file: str, namespace: dict[str, Any]) -> None:
-    """Run a cell, except the statements that use the lab: a check in it would run the cell again."""
-    text = "".join(linecache.getlines(file))
-    if not text:
-        raise CannotRunAgain(f"the text of {file} is not known")
-    tree = ast.parse(text)
-    tree.body = [statement for statement in tree.body if not _uses(statement, ("lab", "get_ipython"))]
-    exec(compile(tree, file, "exec"), namespace)
-
-
-def _uses(statement: ast.stmt, names: tuple[str, ...]) -> bool:
-    return any(isinstance(node, ast.Name) and node.id in names for node in ast.walk(statement))
-
-
-def _hash_of_another_process(value: object) -> int:
-    """As `hash`, which depends on the process for texts and bytes, and for tuples of them."""
-    if isinstance(value, tuple):
-        return hash(tuple(map(_hash_of_another_process, value)))
-    return hash((_SEED, value)) if isinstance(value, (str, bytes)) else hash(value)
-
 
 def numbers_after_restart(namespace: Mapping[str, Any], arguments: Sequence[Sequence[int]]) -> Plain:
-    """What `numbers_of` gives for each of these arguments, in this order, if its cell has just run in a new process.
+    """What `numbers_of` gives for each of these arguments, in this order, in a new process that runs its cell.
 
-    None if this is not known.
+    None if it does not run there.
     """
-    try:
-        with defined_again(namespace, "numbers_of") as function:
-            return [plain(with_list(function(*each))) for each in arguments]
-    except CannotRunAgain:
-        return None
+    cells: dict[str, str] = {}
+    imports: set[str] = set()
+    _collect(namespace, "numbers_of", cells, imports)
+    call = f"print(json.dumps([[int(number) for number in numbers_of(*each)] for each in {list(arguments)}]))"
+    program = "\n".join(["import json", *sorted(imports), *cells.values(), call])
+    process = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    return plain(json.loads(process.stdout.splitlines()[-1])) if process.returncode == 0 and cells else None
+
+
+def _collect(namespace: Mapping[str, Any], name: str, cells: dict[str, str], imports: set[str]) -> None:
+    """The cell of a function of the notebook after those of the functions that it uses, or the import of the name."""
+    value = inspect.unwrap(getattr(namespace.get(name), "python_function", namespace.get(name)))
+    if inspect.isfunction(value) and value.__globals__ is namespace:
+        file = value.__code__.co_filename
+        if file not in cells:
+            cells[file] = ""  # it may use itself
+            tree = ast.parse("".join(linecache.getlines(file)))
+            tree.body = [each for each in tree.body if "lab" not in _names(each)]  # a check would run the cell again
+            for used in sorted(_names(tree)):
+                _collect(namespace, used, cells, imports)
+            del cells[file]
+            cells[file] = ast.unparse(tree)
+    elif inspect.ismodule(value):
+        imports.add(f"import {value.__name__} as {name}")
+    elif inspect.isroutine(value) or inspect.isclass(value):
+        imports.add(f"from {value.__module__} import {value.__qualname__} as {name}")
+
+
+def _names(tree: ast.AST) -> set[str]:
+    return {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}

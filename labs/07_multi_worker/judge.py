@@ -19,7 +19,7 @@ from lab_07.sharding import SAMPLES_SEEN
 from distlab import cluster_spec
 from distlab.labs import Answer, Exercise, Lab, Raised, Verdict, not_done, parts, right, wrong
 from distlab.labs.answer_errors import NotDone
-from distlab.labs.by_programs import ByPrograms, Mistake, formulas
+from distlab.labs.by_programs import ByPrograms, Mistake, changed, formulas
 from distlab.labs.plain_data import Plain, as_record
 
 Cluster = dict[str, list[str]]
@@ -184,14 +184,6 @@ def start(command: Sequence[str], cluster: Cluster) -> list[int]:
     return [process.wait() for process in processes]
 
 
-def serial_weight() -> float:
-    """What one process trains that has all twelve numbers of the fake workers."""
-    weight = 0.0
-    for _ in range(3):
-        weight -= 0.5 * sum(weight - number for number in range(12)) / 12
-    return weight
-
-
 AS_WORDS = (
     "`command` is a list of words, and Popen takes it as it is. Joined to one text, a word with a blank or a quote in "
     "it becomes another one. In which form does Popen get it from you?"
@@ -274,9 +266,6 @@ def faults_of_start(case: Job, started: Started) -> Iterator[str]:
             f"`start` gives {list(started.codes)}, and the processes of {', '.join(names)} ended with {case.codes}. "
             "From where do you take them, and in which order?"
         )
-    for name in names:
-        if abs(started.weights.get(name, np.nan) - serial_weight()) > 1e-9:
-            yield f"{name} does not end with the weight that one process would train"
 
 
 def in_case(case: Job, fault: str) -> str:
@@ -291,7 +280,7 @@ STARTING = ByPrograms(
     said=lambda case: "",
     otherwise=in_case,
     praise=lambda cases: "All tasks start before you wait, each knows who it is, and they train one number together.",
-    mistakes=[],  # each would start processes again: they are in test_judge.py
+    mistakes=[],  # each would start processes again
 )
 
 # Six broken jobs -----------------------------------------------------------------------------------------------------
@@ -393,13 +382,27 @@ def is_chief(cluster: Cluster, task_type: str, index: int) -> bool:
     return cluster_spec.check(cluster_spec.tf_config(cluster, task_type, index)).is_chief
 
 
-def save(worker: Any, model: Any, accuracy: Any, folder: Path) -> None:
+SAVE_PROGRAM = '''
+def save(worker, model, accuracy, folder):
     """Everybody calls, the chief keeps the files."""
     value = accuracy.result()
-    with tempfile.TemporaryDirectory() as scratch:
-        model.save((folder if CHIEF(worker) else Path(scratch)) / "model.keras")
-    if CHIEF(worker):
-        (folder / "accuracy.txt").write_text(f"{value:.3f}")
+    own = folder if is_chief(worker) else Path(tempfile.mkdtemp())
+    own.mkdir(exist_ok=True)
+    model.save(own / "model.keras")
+    if is_chief(worker):
+        (folder / "accuracy.txt").write_text(str(value))
+    if not own.is_relative_to(folder):
+        shutil.rmtree(own)
+'''
+
+
+def saving(*changes: tuple[str, str]) -> Callable[..., None]:
+    """The right program with other lines."""
+
+    def of_worker(worker: Any) -> bool:
+        return is_chief(worker.cluster, worker.task_type, worker.index)
+
+    return changed(SAVE_PROGRAM, *changes, is_chief=of_worker, Path=Path, shutil=shutil, tempfile=tempfile)
 
 
 def first_fault(answer: Answer, case: Trained) -> str:
@@ -509,66 +512,59 @@ def RACE(case: Trained, fault: str) -> str:  # noqa: N802
     return after(f": a race, and one of them may lose its file.{asks}")(case, fault)
 
 
-def CHIEF(worker: Any) -> bool:  # noqa: N802
-    """Whether it is the chief."""
-    return is_chief(worker.cluster, worker.task_type, worker.index)
-
-
-def saving(
-    keeps: Callable[[Any], bool] = CHIEF,
-    place: Callable[[Any, Path], Path] = lambda worker, folder: Path(tempfile.mkdtemp()),
-    file: Callable[[Any], str] = lambda worker: "model.keras",
-    reads: Callable[[Any], bool] = lambda worker: True,
-    saves: Callable[[Any], bool] = lambda worker: True,
-    leaves: bool = False,
-    then: Callable[[Any, Path], Any] = lambda worker, folder: None,
-) -> Callable[..., None]:
-    """A program that saves in the shared folder where it `keeps`, and in a `place` elsewhere, which it may leave."""
-
-    def program(worker: Any, model: Any, accuracy: Any, folder: Path) -> None:
-        value = accuracy.result() if reads(worker) else 0.0
-        own = folder if keeps(worker) else place(worker, folder)
-        own.mkdir(exist_ok=True)
-        if saves(worker):
-            model.save(own / file(worker))
-        if CHIEF(worker):
-            (folder / "accuracy.txt").write_text(str(value))
-        if not leaves and not own.is_relative_to(folder):
-            shutil.rmtree(own)
-        then(worker, folder)
-
-    return program
-
-
-def the_chief_in_another_order(worker: Any, model: Any, accuracy: Any, folder: Path) -> None:
-    """The model first, where the others read the accuracy first."""
-    if CHIEF(worker):
-        model.save(folder / "model.keras")
-        (folder / "accuracy.txt").write_text(str(accuracy.result()))
-    else:
-        save(worker, model, accuracy, folder)
-
-
-def of_chief(change: Callable[[Path], Any]) -> Callable[[Any, Path], Any]:
-    """What only the chief does, with the folder."""
-    return lambda worker, folder: change(folder) if CHIEF(worker) else None
-
-
-def rewrites(form: str) -> Callable[[Path], Any]:
-    """The accuracy in another form."""
-    return lambda folder: (folder / "accuracy.txt").write_text(
-        form.format(float((folder / "accuracy.txt").read_text()))
-    )
-
-
-def two_decimals(folder: Path) -> None:
-    """Of the accuracy only."""
-    file = folder / "accuracy.txt"
-    file.write_text(f"{float(file.read_text()) - 0.002:.2f}")
-
-
+KEEPS, ELSEWHERE, READS = "folder if is_chief(worker)", "Path(tempfile.mkdtemp())", "accuracy.result()"
+SAVES, WRITES, END = (
+    '    model.save(own / "model.keras")\n',
+    '(folder / "accuracy.txt")',
+    "        shutil.rmtree(own)\n",
+)
+CHIEF_SAVES = (SAVES, f"    if is_chief(worker):\n    {SAVES}")
+CHIEF_READS = (READS, f"{READS} if is_chief(worker) else 0.0")
+WRONG_SAVING: list[tuple[Callable[[Any, Any], str], list[tuple[str, str]]]] = [
+    (SAYS_ALL, [CHIEF_SAVES]),
+    (SAYS_ALL, [CHIEF_READS]),
+    (SAYS_ALL, [CHIEF_SAVES, CHIEF_READS]),
+    (
+        after(": two different collectives would meet."),
+        [("str(value)", f"str({READS})"), (f"value = {READS}", f"value = is_chief(worker) or {READS}")],
+    ),
+    (after(". Who keeps the result?"), [(SAVES, "")]),
+    (after(". Which part of it has each worker?"), [(READS, "0.0")]),
+    (RACE, [(KEEPS, "folder if True")]),
+    (RACE, [(KEEPS, f"{KEEPS} or worker.index == 0")]),
+    (after(". Who is the chief if no task has this type?"), [(KEEPS, 'folder if worker.task_type == "chief"')]),
+    (
+        after(". Who is the chief where the cluster names one?"),
+        [(KEEPS, 'folder if (worker.task_type, worker.index) == ("worker", 0)')],
+    ),
+    (
+        after(". Is a task the chief because `cluster` lists its job first?"),
+        [(KEEPS, "folder if (worker.task_type, worker.index) == (next(iter(worker.cluster)), 0)")],
+    ),
+    (SAYS_ALL, [(ELSEWHERE, 'Path(tempfile.gettempdir()) / "own"')]),
+    (after(". What is done once is for the chief."), [(END, f'{END}    {WRITES}.open("a").close()\n')]),
+    (SAYS_ALL, [(ELSEWHERE, 'folder / f"worker-{worker.index}"')]),
+    (
+        SAYS_ALL,
+        [
+            (KEEPS, "folder if True"),
+            ('"model.keras"', '("model.keras" if is_chief(worker) else "spare.keras")'),
+            (END, f'{END}    (folder / "spare.keras").unlink(missing_ok=True)\n'),
+        ],
+    ),
+    (SAYS_ALL, [(ELSEWHERE, 'folder.with_name("own")')]),
+    (SAYS_ALL, [(ELSEWHERE, 'folder / "own"'), (END, f'{END}    [file.unlink() for file in folder.glob("own/*")]\n')]),
+    (SAYS_ALL, [(END, f"{END}    if not is_chief(worker):\n        shutil.rmtree(folder)\n")]),
+    (SAYS_ALL, [(f"        {WRITES}", f'        (folder / "done").touch()\n        {WRITES}')]),
+    (SAYS_ALL, [("str(value)", 'f"{value - 0.002:.2f}"')]),
+    (SAYS_ALL, [("str(value)", 'f"{value:.1%}"')]),
+    (SAYS_ALL, [("str(value)", 'f"accuracy: {value:.3f}"')]),
+    (SAYS_ALL, [("if is_chief(worker):", "if False:")]),
+    (after(": who removes it?"), [("if not own.is_relative_to(folder)", "if False")]),
+    (after(". Where must the chief save?"), [(KEEPS, "folder if False")]),
+]
 SAVING = ByPrograms(
-    save,
+    saving(),
     trained,
     observe=first_fault,
     said=lambda case: "",
@@ -576,57 +572,7 @@ SAVING = ByPrograms(
     praise=lambda cases: (
         "Everybody takes part in every collective, the chief alone keeps the files, and nothing is left behind."
     ),
-    mistakes=[
-        Mistake(SAYS_ALL, saving(saves=CHIEF)),
-        Mistake(SAYS_ALL, saving(reads=CHIEF)),
-        Mistake(SAYS_ALL, saving(reads=CHIEF, saves=CHIEF)),
-        Mistake(after(": two different collectives would meet."), the_chief_in_another_order),
-        Mistake(after(". Who keeps the result?"), saving(saves=lambda worker: False)),
-        Mistake(after(". Which part of it has each worker?"), saving(reads=lambda worker: False)),
-        Mistake(RACE, saving(lambda worker: True)),
-        Mistake(RACE, saving(lambda worker: worker.index == 0 or CHIEF(worker))),
-        Mistake(
-            after(". Who is the chief if no task has this type?"), saving(lambda worker: worker.task_type == "chief")
-        ),
-        Mistake(
-            after(". Who is the chief where the cluster names one?"),
-            saving(lambda worker: (worker.task_type, worker.index) == ("worker", 0)),
-        ),
-        Mistake(
-            after(". Is a task the chief because `cluster` lists its job first?"),
-            saving(lambda worker: (worker.task_type, worker.index) == (next(iter(worker.cluster)), 0)),
-        ),
-        Mistake(SAYS_ALL, saving(place=lambda worker, folder: Path(tempfile.gettempdir()) / "own")),
-        Mistake(
-            after(". What is done once is for the chief."),
-            saving(then=lambda worker, folder: (folder / "accuracy.txt").open("a").close()),
-        ),
-        Mistake(SAYS_ALL, saving(place=lambda worker, folder: folder / f"worker-{worker.index}")),
-        Mistake(
-            SAYS_ALL,
-            saving(
-                lambda worker: True,
-                file=lambda worker: "model.keras" if CHIEF(worker) else "spare.keras",
-                then=lambda worker, folder: (folder / "spare.keras").unlink(missing_ok=True),
-            ),
-        ),
-        Mistake(SAYS_ALL, saving(place=lambda worker, folder: folder.with_name("own"))),
-        Mistake(
-            SAYS_ALL,
-            saving(
-                place=lambda worker, folder: folder / "own",
-                then=lambda worker, folder: [file.unlink() for file in folder.glob("own/*")],
-            ),
-        ),
-        Mistake(SAYS_ALL, saving(then=lambda worker, folder: None if CHIEF(worker) else shutil.rmtree(folder))),
-        Mistake(SAYS_ALL, saving(then=of_chief(lambda folder: (folder / "done").touch()))),
-        Mistake(SAYS_ALL, saving(then=of_chief(two_decimals))),
-        Mistake(SAYS_ALL, saving(then=of_chief(rewrites("{:.1%}")))),
-        Mistake(SAYS_ALL, saving(then=of_chief(rewrites("accuracy: {:.3f}")))),
-        Mistake(SAYS_ALL, saving(then=of_chief(lambda folder: (folder / "accuracy.txt").unlink()))),
-        Mistake(after(": who removes it?"), saving(leaves=True)),
-        Mistake(after(". Where must the chief save?"), saving(lambda worker: False)),
-    ],
+    mistakes=[Mistake(hint, saving(*changes)) for hint, changes in WRONG_SAVING],
 )
 
 LAB = Lab(

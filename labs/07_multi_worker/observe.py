@@ -30,9 +30,8 @@ FAKE_WORKER = """
 import fcntl, json, os, sys, time
 from pathlib import Path
 
-folder = Path(sys.argv[1])
-expected_codes = json.loads((folder / "codes").read_text())
-count = len(expected_codes)
+folder, text, own, tasks = Path(sys.argv[1]), os.environ.get("TF_CONFIG", ""), None, []
+codes = json.loads((folder / "codes").read_text())
 
 
 def write(name, text):
@@ -41,40 +40,32 @@ def write(name, text):
     temporary.rename(folder / name)  # complete at once
 
 
-def task_in(text):
-    try:
-        task = json.loads(text)["task"]
-        return f"{task['type']} {task['index']}"
-    except (KeyError, TypeError, ValueError):
-        return None
-
-
-text = os.environ.get("TF_CONFIG", "")
-write(f"started-{os.getpid()}", json.dumps([text, os.environ.get("LAB_07", ""), sys.argv[2:]]))
 try:
-    cluster, own = json.loads(text)["cluster"], task_in(text)
-    tasks = [f"{job} {index}" for job in cluster for index in range(len(cluster[job]))]
-    place = tasks.index(own)
-    alive = open(folder / f"alive {own}", "w")
-    fcntl.flock(alive, fcntl.LOCK_SH)  # until this process ends
+    config = json.loads(text)
+    own = "{type} {index}".format(**config["task"])
+    tasks = [f"{job} {index}" for job, of_job in config["cluster"].items() for index in range(len(of_job))]
 except (AttributeError, KeyError, TypeError, ValueError):
+    pass
+write(f"started-{os.getpid()}", json.dumps([text, own, os.environ.get("LAB_07", ""), sys.argv[2:]]))
+if own not in tasks:
     sys.exit(1)
+last, place = open(folder / "last", "w"), tasks.index(own)
+if own == tasks[-1]:
+    fcntl.flock(last, fcntl.LOCK_EX)  # until this process ends
 weight, deadline = 0.0, time.monotonic() + 25
 for step in range(3):
     write(f"{step} {own}", repr(sum(weight - number for number in range(place, 12, len(tasks)))))
     files = [folder / f"{step} {task}" for task in tasks]
     while not all(file.exists() for file in files):
-        started = [task_in(json.loads(file.read_text())[0]) for file in folder.glob("started-*")]
-        if time.monotonic() > deadline or len(started) == count and not set(tasks) <= set(started):
+        started = [json.loads(file.read_text())[1] for file in folder.glob("started-*")]
+        if time.monotonic() > deadline or len(started) == len(codes) and not set(tasks) <= set(started):
             sys.exit(2)  # nobody is the task that it waits for
         time.sleep(0.01)
     weight -= 0.5 * sum(float(file.read_text()) for file in files) / 12
-write(f"weight of {own}", repr(weight))
-if any(expected_codes) and own != tasks[-1]:  # the last one ends first
-    with open(folder / f"alive {tasks[-1]}") as last:
-        fcntl.flock(last, fcntl.LOCK_EX)
+if own != tasks[-1]:  # that one ends first
+    fcntl.flock(last, fcntl.LOCK_SH)
     time.sleep(0.2)
-sys.exit(expected_codes[place])
+sys.exit(codes[place])
 """
 
 
@@ -87,9 +78,8 @@ class Started:
     """What `start` did and returned.
 
     processes: how many `subprocess` has started.  configs: TF_CONFIG of each that ran, in no order.  words: those of
-    its command after the folder.  keeps: whether all had the other variables too.  weights: of each task that ended its
-    training.  waits_too_early: how many processes there were when it first waited for one, 0 if all were there.
-    still_run: how many had not ended when it returned.
+    its command after the folder.  keeps: whether all had the other variables too.  waits_too_early: how many processes
+    there were when it first waited for one, 0 if all were there.  still_run: how many had not ended when it returned.
     """
 
     codes: Plain = None
@@ -97,7 +87,6 @@ class Started:
     configs: list[str] = field(default_factory=list)
     words: list[list[str]] = field(default_factory=list)
     keeps: bool = True
-    weights: dict[str, float] = field(default_factory=dict)
     waits_too_early: int = 0
     still_run: int = 0
     changes_own: bool = False
@@ -109,31 +98,22 @@ def call_start(namespace: Mapping[str, Any], cluster: dict[str, list[str]], code
     if start is None:
         return None
     started = Started()
-    before = dict(os.environ)
-    with tempfile.TemporaryDirectory() as name:
+    with tempfile.TemporaryDirectory() as name, mock.patch.dict(os.environ, LAB_07="kept"):
         folder = Path(name)
         program = folder / "worker.py"
         program.write_text(FAKE_WORKER)
         (folder / "codes").write_text(json.dumps(codes))
-        os.environ["LAB_07"] = "kept"
         os.environ.pop("TF_CONFIG", None)
-        try:
-            with watched(len(codes), started) as processes:
-                command = [sys.executable, "-S", str(program), name, *WORDS]
-                started.codes = start(command, cluster)
-                started.still_run = sum(process.poll() is None for process in processes)
-            started.processes = len(processes)
-            started.changes_own = "TF_CONFIG" in os.environ
-        finally:
-            os.environ.clear()
-            os.environ.update(before)
+        with watched(len(codes), started) as processes:
+            started.codes = start([sys.executable, "-S", str(program), name, *WORDS], cluster)
+            started.still_run = sum(process.poll() is None for process in processes)
+        started.processes = len(processes)
+        started.changes_own = "TF_CONFIG" in os.environ
         for file in folder.glob("started-*"):
-            text, kept, words = json.loads(file.read_text())
+            text, _, kept, words = json.loads(file.read_text())
             started.configs.append(text)
             started.words.append(words)
             started.keeps &= kept == "kept"
-        for file in folder.glob("weight of *"):
-            started.weights[file.name.removeprefix("weight of ")] = float(file.read_text())
     if isinstance(started.codes, (list, tuple, np.ndarray)):
         codes = [code.item() if isinstance(code, np.integer) else code for code in started.codes]
         started.codes = [code if isinstance(code, int | None) else type(code).__name__ for code in codes]
@@ -281,12 +261,11 @@ def call_save(
 
 def name_for_all(path: Path, folder: Path, temporary: Path) -> str:
     """The path as it is on a machine on which all workers run, with one folder for temporary files."""
-    if path.is_relative_to(temporary):
-        return f"{path.relative_to(temporary).as_posix()} in the folder for temporary files"
-    if path.is_relative_to(folder):
-        return path.relative_to(folder).as_posix()
-    is_beside = path.is_relative_to(folder.parent)
-    return f"{path.relative_to(folder.parent).as_posix()} next to the shared folder" if is_beside else str(path)
+    places = {temporary: " in the folder for temporary files", folder: "", folder.parent: " next to the shared folder"}
+    for place, words in places.items():
+        if path.is_relative_to(place):
+            return f"{path.relative_to(place).as_posix()}{words}"
+    return str(path)
 
 
 def files(folder: Path) -> dict[str, str]:
