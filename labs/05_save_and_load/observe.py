@@ -186,7 +186,7 @@ def numbers_after_restart(namespace: Mapping[str, Any], arguments: Sequence[Sequ
 
 
 def _collect(namespace: Mapping[str, Any], name: str, cells: dict[str, str], imports: set[str]) -> None:
-    """The cell of a function of the notebook after those of the functions that it uses, or the import of the name."""
+    """The cell of a function of the notebook after those of what it uses, or what gives the name its value."""
     value = inspect.unwrap(getattr(namespace.get(name), "python_function", namespace.get(name)))
     if inspect.isfunction(value) and value.__globals__ is namespace:
         file = value.__code__.co_filename
@@ -202,6 +202,9 @@ def _collect(namespace: Mapping[str, Any], name: str, cells: dict[str, str], imp
         imports.add(f"import {value.__name__} as {name}")
     elif inspect.isroutine(value) or inspect.isclass(value):
         imports.add(f"from {value.__module__} import {value.__qualname__} as {name}")
+    elif name in namespace:
+        with suppress(ValueError, SyntaxError):
+            imports.add(f"{name} = {ast.literal_eval(repr(value))!r}")  # a number or text of another cell
 
 
 def _names(tree: ast.AST) -> set[str]:
