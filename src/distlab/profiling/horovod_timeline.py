@@ -1,7 +1,8 @@
 """Horovod's timeline, read: for each tensor and step, how long it was negotiated, queued, copied and all-reduced.
 
 Rank 0 writes the file (`HOROVOD_TIMELINE=FILE`) as a stream of trace events, so that the file of a run that was killed
-ends anywhere. Each tensor is a "process" of the trace; its events B (begin) and E (end) are nested:
+ends anywhere; one of `hvd.start_timeline` begins while operations may be under way. Each tensor is a "process" of the
+trace; its events B (begin) and E (end) are nested:
 
     NEGOTIATE_ALLREDUCE, with an event X for each rank at the moment when rank 0 learns that it is ready
     ALLREDUCE
@@ -12,15 +13,14 @@ begin before its ALLREDUCE has ended. Source: horovod/common/timeline.cc, common
 0.28.1; SCHEDULE is written by older releases.
 """
 
-import gzip
 import json
 import math
 import re
+from collections import defaultdict
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
-
-from distlab.runtime.errors import PlainError
 
 PARTS = ("negotiating", "queueing", "starting", "copying", "communicating", "unknown", "finishing")
 """What happens to a tensor, in this order; starting is that of NCCL or Gloo, unknown what this module does not know."""
@@ -31,19 +31,11 @@ _PART_OF = {
     "copying": ("MEMCPY", "COPY_"),
     "communicating": ("MPI_", "NCCL_", "GLOO_", "CCL_", "MLSL_", "DDL_"),
 }
-_BEGIN = re.compile(r'\s*(\{[^\[]*"traceEvents"\s*:\s*)?\[')
-_SEPARATORS = re.compile(r"[\s,]*")
-_NEXT_EVENT = re.compile(r"\n\s*(?=\{)")
 _ITEM_BYTES = {"uint8": 1, "int8": 1, "bool": 1, "float16": 2, "bfloat16": 2, "uint16": 2, "int16": 2}
 _ITEM_BYTES |= {"int32": 4, "float32": 4, "int64": 8, "float64": 8}
 
-
 Event = dict[str, Any]
 """An event as the file has it."""
-
-
-class NotATimeline(PlainError, ValueError):
-    """The file is no timeline of Horovod."""
 
 
 class Span(NamedTuple):
@@ -63,11 +55,11 @@ class Operation:
     nbytes: of the tensor; None if the recording does not say.
     """
 
-    tensor: str
     kind: str
     start: float
     negotiated: float
     started: float
+    tensor: str = ""
     ready: dict[int, float] = field(default_factory=dict)
     activities: list[Span] = field(default_factory=list)
     end: float = math.nan
@@ -120,14 +112,9 @@ class FusedCall(NamedTuple):
 
 @dataclass(frozen=True)
 class Timeline:
-    """What a recording holds.
-
-    operations: those that were seen from begin to end, in order of their starts.
-    missing: what the file does not hold, in a sentence; "" if it is whole and has a collective.
-    """
+    """What a recording holds: the operations that were seen from begin to end, in order of their starts."""
 
     operations: tuple[Operation, ...]
-    missing: str
 
     def collectives(self) -> list[FusedCall]:
         """The calls that moved bytes, in order: tensors that were fused share one."""
@@ -149,87 +136,57 @@ class Timeline:
 
 
 def read(file: str | Path) -> Timeline:
-    """The timeline in a file: whole, broken off, a slice, with damaged lines, compressed by gzip or within an object.
-
-    Raises NotATimeline for a file that holds text but no stream of events.
-    """
-    packed = Path(file).read_bytes()
-    content = gzip.decompress(packed) if packed.startswith(b"\x1f\x8b") else packed
-    text = content.decode("utf-8-sig", errors="replace")
-    events, is_truncated, damaged = _events(text)
-    if not events and text.strip() and not _BEGIN.match(text):
-        raise NotATimeline(f"{Path(file).name} is not a timeline: it holds no events.")
-    names: dict[object, str] = {}
-    tensors: dict[object, _Tensor] = {}
-    for event in events:
-        pid, phase = event.get("pid"), event.get("ph")
-        try:
-            if phase == "M" and event.get("name") == "process_name":
-                names[pid] = event.get("args", {}).get("name", "")
-            elif phase in ("B", "E", "X"):
-                tensors.setdefault(pid, _Tensor(f"tensor {pid}")).take(event, is_whole=not damaged)
-        except (AttributeError, KeyError, TypeError, ValueError):
-            damaged += 1
+    """The timeline in a file, whole or broken off."""
+    names: dict[int, str] = {}
+    tensors: defaultdict[int, _Tensor] = defaultdict(_Tensor)
+    for event in _events(Path(file).read_text(encoding="utf-8")):
+        if event.get("name") == "process_name":
+            names[event["pid"]] = event["args"].get("name", "")  # the whole file is a process without one
+        elif event["ph"] in ("B", "E", "X"):
+            tensors[event["pid"]].take(event)
     operations = []
     for pid, tensor in tensors.items():
         for operation in tensor.finished:
-            operation.tensor = names.get(pid, operation.tensor)
+            operation.tensor = names.get(pid, f"tensor {pid}")
             operations.append(operation)
-    unfinished, unnamed = sum(len(tensor.under_way) for tensor in tensors.values()), len(tensors.keys() - names.keys())
-    reasons = {
-        "it holds no collective: one process, or none was reached": not operations,
-        "it breaks off": is_truncated,
-        f"{unfinished} operations are not finished": unfinished,
-        f"{damaged} events cannot be read, and operations near them may be missing": damaged,
-        f"{unnamed} tensors have no name": unnamed,
-    }
-    said = "; ".join(reason for reason, holds in reasons.items() if holds)
-    missing = f"The recording is not whole: {said}." if said else ""
-    return Timeline(tuple(sorted(operations, key=lambda operation: operation.start)), missing)
+    return Timeline(tuple(sorted(operations, key=lambda operation: operation.start)))
 
 
 class _Tensor:
     """The operations on a tensor: those finished, and under way one, and the next if that is negotiated meanwhile."""
 
-    def __init__(self, name: str) -> None:
-        self.name = name
+    def __init__(self) -> None:
         self.finished: list[Operation] = []
-        self.under_way: list[Operation] = []
+        self._under_way: list[Operation] = []
         self._open: list[tuple[str, float]] = []
 
-    def take(self, event: Event, is_whole: bool) -> None:
-        """Note an event.
-
-        is_whole: whether no event of the file is damaged. If one is, a negotiation ends what was open before.
-        """
-        moment = float(event["ts"]) / 1e6
+    def take(self, event: Event) -> None:
+        """Note an event."""
+        moment = event["ts"] / 1e6
         if event["ph"] == "B":
-            if not is_whole and event["name"].startswith("NEGOTIATE_"):
-                self._open = []
-            self._begin(str(event["name"]), moment)
-        elif event["ph"] == "X" and self.under_way:
-            self.under_way[-1].ready[int(event["name"])] = moment
+            self._begin(event["name"], moment)
+        elif event["ph"] == "X" and self._under_way:
+            self._under_way[-1].ready[int(event["name"])] = moment
         elif event["ph"] == "E" and self._open:  # without a begin it was under way when the recording started
             self._end(moment, event.get("args", {}))
 
     def _begin(self, name: str, moment: float) -> None:
         if name.startswith("NEGOTIATE_"):
-            del self.under_way[1 if self._open else 0 :]
-            self.under_way.append(Operation(self.name, name.removeprefix("NEGOTIATE_"), moment, math.nan, math.nan))
+            self._under_way.append(Operation(name.removeprefix("NEGOTIATE_"), moment, math.nan, math.nan))
         elif not self._open:
-            if not self.under_way:
-                self.under_way.append(Operation(self.name, name, moment, moment, moment))
-            self.under_way[0].started = moment
+            if not self._under_way:
+                self._under_way.append(Operation(name, moment, moment, moment))
+            self._under_way[0].started = moment
         self._open.append((name, moment))
 
-    def _end(self, moment: float, arguments: dict[str, Any]) -> None:
+    def _end(self, moment: float, arguments: dict[str, str]) -> None:
         name, begin = self._open.pop()
         if name.startswith("NEGOTIATE_"):
-            self.under_way[-1].negotiated = moment
+            self._under_way[-1].negotiated = moment
         elif self._open:
-            self.under_way[0].activities.append(Span(name, begin, moment))
+            self._under_way[0].activities.append(Span(name, begin, moment))
         else:
-            operation = self.under_way.pop(0)
+            operation = self._under_way.pop(0)
             operation.end, operation.nbytes = moment, _nbytes(arguments)
             self.finished.append(operation)
 
@@ -238,30 +195,20 @@ def _part(activity: str) -> str:
     return next((part for part, names in _PART_OF.items() if activity.startswith(names)), "unknown")
 
 
-def _nbytes(arguments: dict[str, Any]) -> int | None:
+def _nbytes(arguments: dict[str, str]) -> int | None:
     item = _ITEM_BYTES.get(arguments.get("dtype", ""))
     if item is None:
         return None
     return item * math.prod(int(length) for length in re.findall(r"\d+", arguments.get("shape", "")))
 
 
-def _events(text: str) -> tuple[list[Event], bool, int]:
-    """The events of the stream, whether it breaks off, and how many of them cannot be read."""
-    begin = _BEGIN.match(text)
-    position = begin.end() if begin else 0
-    events: list[Event] = []
-    damaged, decoder = 0, json.JSONDecoder()
-    while True:
-        if separators := _SEPARATORS.match(text, position):
-            position = separators.end()
-        if text.startswith("]", position):
-            return events, False, damaged
+def _events(text: str) -> Iterator[Event]:
+    """The events of the stream, up to its end or to where it breaks off."""
+    decoder, position = json.JSONDecoder(), text.find("{")
+    while position >= 0:
         try:
-            event, position = decoder.raw_decode(text, position)
-            if isinstance(event, dict):
-                events.append(event)
+            event, end = decoder.raw_decode(text, position)
         except json.JSONDecodeError:
-            following = _NEXT_EVENT.search(text, position)
-            if following is None:
-                return events, True, damaged
-            damaged, position = damaged + 1, following.end()
+            return
+        yield event
+        position = text.find("{", end)
