@@ -25,19 +25,7 @@ CAPTIONS = {
     "fault repeats half of them on average. It holds for small shares.",
 }
 """What each calculator shows, by its name."""
-SCRIPT = Path(__file__).with_suffix(".js")
-STYLE = """
-.distlab-calculator { margin: 0; max-width: 680px; }
-.distlab-calculator .controls {
-  display: grid; grid-template-columns: repeat(auto-fit, minmax(min(11.8rem, 100%), 1fr)); gap: .4rem 1.2rem;
-}
-.distlab-calculator .controls label { display: flex; justify-content: space-between; gap: .4rem; white-space: nowrap; }
-.distlab-calculator :is(input, select) { width: 100%; height: 1.8rem; margin: 0; font: inherit; }
-.distlab-calculator svg { display: block; max-width: 100%; margin-top: .75rem; background: white; }
-.distlab-calculator text { font-family: sans-serif; }
-.distlab-calculator .status { min-height: 3em; margin: .25rem 0; }
-@media print { .distlab-calculator input { display: none; } }
-"""
+STYLE, SCRIPT = Path(__file__).with_suffix(".css"), Path(__file__).with_suffix(".js")
 WITHOUT_SCRIPT = "The calculator needs JavaScript. In JupyterLab, run this cell."
 
 
@@ -58,7 +46,7 @@ def calculator(name: str) -> None:
     }
     page = (
         f'<figure class="distlab-calculator" data-name="{name}" data-lm-suppress-shortcuts="true">'
-        f'<style>{STYLE}</style>\n<p class="status" role="status">{WITHOUT_SCRIPT}</p>\n'
+        f'<style>\n{STYLE.read_text()}</style>\n<p class="status" role="status">{WITHOUT_SCRIPT}</p>\n'
         f"<figcaption>{escape(caption)}</figcaption>\n"
         f'<script type="application/json">{json.dumps(data, separators=(",", ":"))}</script>\n'
         f"<script>{SCRIPT.read_text()}</script></figure>"

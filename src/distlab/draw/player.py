@@ -14,16 +14,7 @@ from distlab.runtime.errors import WrongArgument
 from distlab.simulate.world import Program
 
 SIZES = range(2, 9)
-SCRIPT = Path(__file__).with_suffix(".js")
-STYLE = """
-.distlab-player { margin: 0; }
-.distlab-player .buttons { display: flex; flex-wrap: wrap; gap: .5rem; align-items: center; margin: .5rem 0; }
-.distlab-player :is(button, select) { min-height: 2rem; padding: .15rem .7rem; font: inherit; }
-.distlab-player input { flex: 1 1 8rem; min-width: 6rem; max-width: 16rem; }
-.distlab-player svg { max-width: 100%; height: auto; background: white; font-family: sans-serif; }
-.distlab-player .status { min-height: 4.5em; margin: .25rem 0; }
-@media print { .distlab-player .buttons { display: none; } }
-"""
+STYLE, SCRIPT = Path(__file__).with_suffix(".css"), Path(__file__).with_suffix(".js")
 WITHOUT_SCRIPT = "The player needs JavaScript. In JupyterLab, run this cell."
 
 
@@ -47,7 +38,7 @@ def figure(program: Program, size: int = 4) -> str:
     traces = {ranks: trace(program, ranks) for ranks in SIZES}
     return (
         f'<figure class="distlab-player" data-ranks="{size}" data-lm-suppress-shortcuts="true">'
-        f"<style>{STYLE}</style>\n"
+        f"<style>\n{STYLE.read_text()}</style>\n"
         f'<svg xmlns="http://www.w3.org/2000/svg" role="img" aria-label="{escape(traces[size].describe())}" '
         f'viewBox="0 0 680 40" width="680"><text x="8" y="25" font-size="14">{WITHOUT_SCRIPT}</text></svg>\n'
         "<figcaption>A row of chunks on each rank. The coloured numbers in a chunk are the ranks whose shares have "

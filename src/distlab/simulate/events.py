@@ -1,6 +1,5 @@
 """The event log of a run: every message, computation and reduction with its times, kept in compact columns."""
 
-from array import array
 from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
 from struct import Struct
@@ -13,25 +12,18 @@ SEND, RECEIVE, COMPUTE, REDUCE = range(len(KINDS))
 
 COLUMNS = np.dtype(
     [
-        ("kind", np.int8),
-        ("rank", np.int32),
-        ("partner", np.int32),
-        ("bytes", np.int64),
-        ("start", np.float64),
-        ("end", np.float64),
-        ("operation", np.int64),
+        ("kind", "i1"),
+        ("rank", "<i4"),
+        ("partner", "<i4"),
+        ("bytes", "<i8"),
+        ("start", "<f8"),
+        ("end", "<f8"),
+        ("operation", "<i8"),
     ]
 )
-
-# One record per operation, in the order in which the cluster did them. Its start is that of its instant (`Log`).
-RECORD = Struct("<iiqd")
-_RECORD_COLUMNS = np.dtype([("rank", "<i4"), ("partner", "<i4"), ("bytes", "<i8"), ("end", "<f8")])
-# In a record, the partner of an operation that is not a message says which operation it was.
-REDUCES, COMPUTES = -1, -2
-
-# A message that waited for the receiver's port: its number, and its times on that port.
-DELAY = Struct("<qdd")
-_DELAY_COLUMNS = np.dtype([("operation", "<i8"), ("start", "<f8"), ("end", "<f8")])
+# One event as in COLUMNS, and the two of a message at once, since a run has millions.
+_pack, _pack_both = Struct("<biiqddq").pack, Struct("<biiqddqbiiqddq").pack
+_NOBODY = -1  # the partner of an event that is no message
 
 
 class Content(NamedTuple):
@@ -117,77 +109,56 @@ class Events:
 
 
 class Log:
-    """What a run writes its records to, and what its events are read from.
+    """What a run writes its events to, in the order in which the cluster did them.
 
-    records: one RECORD for each operation.
-    contents: what the operations moved and made, by number, if the run keeps contents (`with_contents`).
+    contents: what the operations moved and made, by number, if the run keeps contents.
     """
 
     def __init__(self, with_contents: bool) -> None:
         """An empty log."""
-        self.records = bytearray()
-        self.with_contents = with_contents
         self.contents: dict[int, Content] = {}
-        # The instants at which ranks went on, in virtual seconds, and the number of operations recorded before each.
-        self._instants = array("d")
-        self._recorded_before = array("q")
-        self._delays = bytearray()
+        self._with_contents = with_contents
+        self._records = bytearray()
+        self._operation = 0
 
-    def begin(self, instant: float) -> None:
-        """All operations recorded from here on, up to the next call, begin at `instant`, in virtual seconds."""
-        self._instants.append(instant)
-        self._recorded_before.append(len(self.records) // RECORD.size)
+    def message(
+        self, source: int, to: int, array: np.ndarray, start: float, left: float, arriving: float, arrived: float
+    ) -> None:
+        """A message with `array`: from when to when it is on the sender's port, and on the receiver's."""
+        size, number = array.nbytes, self._operation
+        self._records += _pack_both(
+            *(SEND, source, to, size, start, left, number), *(RECEIVE, to, source, size, arriving, arrived, number)
+        )
+        self._next(array)
 
-    def delay(self, start: float, end: float) -> None:
-        """The message recorded last is on the receiver's port from `start` to `end`, later than on the sender's."""
-        self._delays += DELAY.pack(len(self.records) // RECORD.size - 1, start, end)
+    def reduce(self, rank: int, total: np.ndarray, start: float, end: float) -> None:
+        """An addition that has made `total`."""
+        self._records += _pack(REDUCE, rank, _NOBODY, total.nbytes, start, end, self._operation)
+        self._next(total)
 
-    def keep(self, array: np.ndarray) -> None:
-        """Keep, as the content of the last operation, `array` and the array in memory that it is a view of."""
-        buffer = array
-        while isinstance(buffer.base, np.ndarray):
-            buffer = buffer.base
-        distance = array.__array_interface__["data"][0] - buffer.__array_interface__["data"][0]
-        position = distance // array.itemsize if array.size else 0
-        self.contents[len(self.records) // RECORD.size - 1] = Content(array.copy(), buffer.copy(), position)
+    def compute(self, rank: int, start: float, end: float) -> None:
+        """Other work."""
+        self._records += _pack(COMPUTE, rank, _NOBODY, 0, start, end, self._operation)
+        self._operation += 1
 
     def columns(self, unreceived: Mapping[tuple[int, int], int]) -> np.ndarray:
         """The events as COLUMNS; the last messages counted in `unreceived`, by (source, to), have no receive event."""
-        records = np.frombuffer(self.records, _RECORD_COLUMNS)
-        source, to, end = records["rank"], records["partner"], records["end"]
-        start = np.repeat(self._instants, np.diff(self._recorded_before, append=len(records)))
-        kind = np.full(len(records), SEND, np.int8)
-        kind[to == REDUCES] = REDUCE
-        kind[to == COMPUTES] = COMPUTE
-        was_received = kind == SEND
-        for (sender, receiver), count in unreceived.items():
-            between = (source == sender) & (to == receiver)
-            was_received[np.flatnonzero(between)[-count:]] = False
+        columns = np.frombuffer(self._records, COLUMNS)
+        happened = np.ones(len(columns), bool)
+        for (source, to), count in unreceived.items():
+            receives = (columns["kind"] == RECEIVE) & (columns["rank"] == to) & (columns["partner"] == source)
+            happened[np.flatnonzero(receives)[-count:]] = False
+        columns = columns[happened]
+        # Each receive was recorded right behind its send; a stable sort by time keeps cause before effect.
+        return columns[np.argsort(columns["start"], kind="stable")]
 
-        # The times of a message on the receiver's port are those on the sender's, unless it was delayed.
-        delays = np.frombuffer(self._delays, _DELAY_COLUMNS)
-        arriving, arrived = start, end
-        if len(delays):
-            arriving, arrived = start.copy(), end.copy()
-            arriving[delays["operation"]] = delays["start"]
-            arrived[delays["operation"]] = delays["end"]
-
-        # Each receive goes right behind its send; the sort by time is stable and so keeps cause before effect.
-        operation = np.repeat(np.arange(len(records)), 1 + was_received)
-        is_receive = np.zeros(len(operation), bool)
-        is_receive[1:] = operation[1:] == operation[:-1]
-        if len(delays):
-            order = np.argsort(np.where(is_receive, arriving[operation], start[operation]), kind="stable")
-            operation, is_receive = operation[order], is_receive[order]
-
-        columns = np.empty(len(operation), COLUMNS)
-        columns["operation"] = operation
-        values = {"kind": kind, "bytes": records["bytes"], "rank": source, "partner": to, "start": start, "end": end}
-        for name, value in values.items():
-            columns[name] = value[operation]
-        columns["partner"][columns["partner"] < 0] = -1
-        columns["kind"][is_receive] = RECEIVE
-        received = operation[is_receive]
-        for name, value in {"rank": to, "partner": source, "start": arriving, "end": arrived}.items():
-            columns[name][is_receive] = value[received]
-        return columns
+    def _next(self, array: np.ndarray) -> None:
+        """Keep, as the content of this operation, `array` and the array in memory that it is a view of; go on."""
+        if self._with_contents:
+            buffer = array
+            while isinstance(buffer.base, np.ndarray):
+                buffer = buffer.base
+            distance = array.__array_interface__["data"][0] - buffer.__array_interface__["data"][0]
+            position = distance // array.itemsize if array.size else 0
+            self.contents[self._operation] = Content(array.copy(), buffer.copy(), position)
+        self._operation += 1

@@ -8,11 +8,10 @@ from typing import Any, Protocol
 import numpy as np
 
 from distlab.simulate.errors import ProgramError, check_addable, check_peer, check_seconds, copy_message, not_awaited
-from distlab.simulate.events import COMPUTES, RECORD, REDUCES, Log
+from distlab.simulate.events import Log
 from distlab.simulate.network import Network
 
 ANY = -1
-_pack = RECORD.pack
 _add = np.add
 
 
@@ -129,7 +128,6 @@ class VirtualRank(NumberedRank):
         "_operation",
         "_peers",
         "_port_free",
-        "_records",
         "_result",
         "_source",
         "_speed",
@@ -161,7 +159,6 @@ class VirtualRank(NumberedRank):
         self._speed = speed
         self._agenda = agenda
         self._log = log
-        self._records = bytearray() if log is None else log.records
         # The operation that is under way, and what its await will give.
         self._operation: str | None = None
         self._result: object = None
@@ -212,12 +209,9 @@ class VirtualRank(NumberedRank):
             array[...] = _add(array, addend)
         else:
             _add(array, addend, array)
-        size = array.nbytes
-        end = self.now + size * self._network.seconds_per_byte_reduced / self._speed
+        end = self.now + array.nbytes * self._network.seconds_per_byte_reduced / self._speed
         if self._log is not None:
-            self._records += _pack(self.index, REDUCES, size, end)
-            if self._log.with_contents:
-                self._log.keep(array)
+            self._log.reduce(self.index, array, self.now, end)
         return self._end_at(end, array)
 
     def compute(self, seconds: float) -> Awaitable[None]:
@@ -226,7 +220,7 @@ class VirtualRank(NumberedRank):
         check_seconds(self.index, seconds)
         end = self.now + seconds / self._speed
         if self._log is not None:
-            self._records += _pack(self.index, COMPUTES, 0, end)
+            self._log.compute(self.index, self.now, end)
         return self._end_at(end)
 
     def __repr__(self) -> str:
@@ -260,11 +254,8 @@ class VirtualRank(NumberedRank):
         self.messages += 1
         self.bytes_sent += size
         if self._log is not None:
-            self._records += _pack(index, to, size, left)
-            if port_free > now:
-                self._log.delay(port_free, arrived)
-            if self._log.with_contents:
-                self._log.keep(array if isinstance(array, np.ndarray) else message)
+            sent = array if isinstance(array, np.ndarray) else message  # the message itself is a view of nothing
+            self._log.message(index, to, sent, now, left, max(port_free, now), arrived)
 
         awaited = receiver._source
         if awaited is not None and awaited in (index, ANY):

@@ -129,7 +129,7 @@ class World:
                     arguments = () if given is None else (_own_copy(given[rank.index]),)
                     coroutines.append(_started(program, rank, *arguments))
                     agenda[0.0].append(rank.index)
-                results, finished = _run_all(ranks, coroutines, agenda, log)
+                results, finished = _run_all(ranks, coroutines, agenda)
                 _check_end(ranks, finished)
         except SimulationError as error:
             error.events = _events(ranks, log)
@@ -154,15 +154,13 @@ def _started(program: Program, rank: VirtualRank, *arguments: object) -> Corouti
 
 
 def _run_all(
-    ranks: Sequence[VirtualRank], coroutines: Sequence[Coroutine[Any, Any, object]], agenda: Agenda, log: Log | None
+    ranks: Sequence[VirtualRank], coroutines: Sequence[Coroutine[Any, Any, object]], agenda: Agenda
 ) -> tuple[list[Any], np.ndarray]:
     """Let each rank go on when its time has come; gives what each returned and when, NaN where it still waits."""
     results: list[Any] = [None] * len(ranks)
     finished = np.full(len(ranks), np.nan)
     resume = [coroutine.send for coroutine in coroutines]
     for now, ready in agenda.in_order():
-        if log is not None:
-            log.begin(now)
         for index in ready:
             rank = ranks[index]
             rank.now = now

@@ -22,12 +22,6 @@ TITLES = {
 }
 """The kinds of figures."""
 
-TOLERANCES = {"bubble": 3.0, "memory": 1.0, "throughput": 10.0}
-"""How close the figures of a kind are to be: a bubble in points, the others in %.
-
-Memory is arithmetic, so that only rounding in print can differ; a bubble misses messages; throughput is a model.
-"""
-
 
 @dataclass(frozen=True)
 class Figure:
@@ -49,29 +43,22 @@ class Figure:
         missed = self.predicted - self.published
         return missed if self.kind == "bubble" else 100 * missed / self.published
 
-    @property
-    def is_within(self) -> bool:
-        """Whether the difference keeps to the tolerance of its kind."""
-        return abs(self.difference) <= TOLERANCES[self.kind]
-
 
 def _throughput(model: str, ranks: int, sequences: int, *split: int) -> float:
     return predict_split(model, "selene", ranks, Split(*split), sequences=sequences).flops_per_device / 1e12
 
 
 _FORMULAS: dict[str, Callable[..., float]] = {
-    "bubble": lambda *shape: float(bubble_fraction(*shape)),
+    "bubble": lambda *shape: 100 * float(bubble_fraction(*shape)),
     "memory": lambda *of_device: float(model_state_bytes(*of_device)) / 1e9,
     "throughput": _throughput,
 }
-_UNITS = {"bubble": 100, "memory": 1, "throughput": 1}
-"""What a figure is multiplied with: shares are shown in %."""
 
 
 def _figures(kind: str, source: str, rows: Sequence[Sequence[Any]], is_described: bool = True) -> Iterator[Figure]:
-    unit, formula = _UNITS[kind], _FORMULAS[kind]
+    unit = 100 if kind == "bubble" else 1  # the file has shares
     for what, published, *arguments in rows:
-        yield Figure(kind, what, unit * published, unit * formula(*arguments), source, is_described)
+        yield Figure(kind, what, unit * published, _FORMULAS[kind](*arguments), source, is_described)
 
 
 _CONTENT = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
