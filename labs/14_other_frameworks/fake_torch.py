@@ -1,13 +1,14 @@
 """What a program of PyTorch's DDP needs, without PyTorch: ranks are threads, and the model is one matrix in NumPy.
 
-The names, arguments and effects are PyTorch's, as far as such a program meets them: DDP sends rank 0's weights when it
+The names, arguments and effects are PyTorch's, as far as a training step meets them: DDP sends rank 0's weights when it
 is made. A forward pass outside `no_sync()` makes the next `backward` average the gradients, whichever batch's that is.
 """
 
 import weakref
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from typing import Any, NoReturn
+from functools import partial
+from typing import NoReturn
 
 import numpy as np
 
@@ -16,71 +17,11 @@ from distlab.labs.fake_job import FakeJob
 from distlab.labs.plain_data import Array
 
 
-class NotInitialised(ValueError):
-    """A call that needs the process group came before it; PyTorch raises a ValueError too."""
-
-
 class Fake:
     """An object of PyTorch's with only what the lab needs."""
 
     def __getattr__(self, name: str) -> NoReturn:
         raise AttributeError(f"the fake {type(self).__name__} has no `{name}`, which the exercise does not need")
-
-
-class Process:
-    """One rank, and what `torch.distributed` and `torch.cuda` are to it."""
-
-    def __init__(self, job: FakeJob, rank: int, is_initialised: bool = False) -> None:
-        self.job, self.number, self.is_initialised = job, rank, is_initialised
-        self.device = 0  # PyTorch's default
-        self.all_reduces = self.models_wrapped = 0
-        self.no_syncs = 0  # blocks that were entered
-        self.backward_passes_outside = 0
-
-    @property
-    def environment(self) -> dict[str, str]:
-        """What torchrun tells this process."""
-        numbers = {"RANK": self.number, "LOCAL_RANK": self.number % self.job.per_host, "WORLD_SIZE": self.job.size}
-        return {name: str(number) for name, number in (numbers | {"LOCAL_WORLD_SIZE": self.job.per_host}).items()}
-
-    def init_process_group(self, backend: str | None = None) -> None:
-        """Let the processes meet."""
-        if self.is_initialised:
-            raise ValueError("trying to initialize the default process group twice!")
-        self.is_initialised = True
-
-    def get_rank(self) -> int:
-        """The number of this rank among all."""
-        self._require_group()
-        return self.number
-
-    def get_world_size(self) -> int:
-        """How many ranks there are."""
-        self._require_group()
-        return self.job.size
-
-    def broadcast(self, tensor: Array, src: int) -> None:
-        """Give the array the values that it has on rank `src`."""
-        tensor[...] = self.meet(f"broadcast from rank {src}", tensor.copy())[src]
-
-    def set_device(self, device: int) -> None:
-        """Choose the GPU that "cuda" means; a host has as many as ranks."""
-        if not 0 <= device < self.job.per_host:
-            raise RuntimeError("CUDA error: invalid device ordinal")
-        self.device = device
-
-    def is_available(self) -> bool:
-        """Whether there is a GPU."""
-        return True
-
-    def meet(self, call: str, value: Any) -> list[Any]:
-        """The values of all ranks, by rank."""
-        self._require_group()
-        return self.job.meet(self.number, call, value)
-
-    def _require_group(self) -> None:
-        if not self.is_initialised:
-            raise NotInitialised("Default process group has not been initialized")
 
 
 class Parameter:
@@ -96,7 +37,7 @@ class LinearNetwork(Fake):
 
     def __init__(self, weight: Array) -> None:
         self.weight = Parameter(weight)
-        self.wrappers: list[DistributedDataParallel] = []
+        self.wrapper: DistributedDataParallel | None = None
         self.backward_passes = self.most_kept = 0
         self._kept: list[weakref.ref[Logits]] = []
 
@@ -116,14 +57,13 @@ class LinearNetwork(Fake):
 class DistributedDataParallel(Fake):
     """The network with rank 0's weights, whose `backward` leaves the ranks' average gradient."""
 
-    def __init__(self, process: Process, network: LinearNetwork) -> None:
-        self.process, self.module = process, network
+    def __init__(self, job: FakeJob, rank: int, network: LinearNetwork) -> None:
+        """The counts are of averages, of blocks of `no_sync` that were entered, and of backward passes outside them."""
+        self.module, network.wrapper = network, self
         self.require_backward_grad_sync = True  # PyTorch's name; False in `no_sync`
-        self._averages_next = False
-        process.models_wrapped += 1
-        network.wrappers.append(self)
-        for parameter in network.parameters():
-            parameter.data[...] = process.meet("DistributedDataParallel", parameter.data.copy())[0]
+        self.all_reduces = self.no_syncs = self.backward_passes_outside = 0
+        self._meet, self._averages_next = partial(job.meet, rank), False
+        network.weight.data[...] = self._meet("DistributedDataParallel", network.weight.data.copy())[0]
 
     def parameters(self) -> Iterator[Parameter]:
         """The network's."""
@@ -142,7 +82,7 @@ class DistributedDataParallel(Fake):
     @contextmanager
     def no_sync(self) -> Iterator[None]:
         """In this block a forward pass does not make the next backward pass average."""
-        self.process.no_syncs += 1
+        self.no_syncs += 1
         before, self.require_backward_grad_sync = self.require_backward_grad_sync, False
         try:
             yield
@@ -156,12 +96,12 @@ class DistributedDataParallel(Fake):
 
     def after_backward(self) -> None:
         """Average all gradients that are there, if a forward pass has asked for it."""
-        self.process.backward_passes_outside += self.require_backward_grad_sync
+        self.backward_passes_outside += self.require_backward_grad_sync
         if self._averages_next:
             self._averages_next = False
-            self.process.all_reduces += 1
+            self.all_reduces += 1
             weight = self.module.weight
-            weight.grad = np.mean(self.process.meet("backward", weight.grad), axis=0)
+            weight.grad = np.mean(self._meet("backward", weight.grad), axis=0)
 
 
 class Logits:
@@ -190,8 +130,8 @@ class BatchLoss(Fake):
         for logits, gradient in self.parts:
             logits.is_used = True
             weight.grad = gradient.copy() if weight.grad is None else weight.grad + gradient
-        for wrapper in network.wrappers:
-            wrapper.after_backward()
+        if network.wrapper is not None:
+            network.wrapper.after_backward()
 
     def item(self) -> float:
         """The number alone."""
