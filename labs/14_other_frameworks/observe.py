@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from lab_14.fake_torch import SGD, DistributedDataParallel, LinearNetwork
+from lab_14.fake_torch import SGD, DistributedDataParallel
 
 from distlab.labs.answer import is_untouched, line_of
 from distlab.labs.fake_job import FakeJob, run_ranks
@@ -25,8 +25,7 @@ def accumulate(namespace: Mapping[str, Any], weight: Array, images: Array, label
     job, lines = FakeJob(RANKS, RANKS, seconds=2.0), dict[int, int]()
 
     def program(rank: int) -> dict[str, Any]:
-        network = LinearNetwork(weight)
-        model = DistributedDataParallel(job, rank, network)
+        model = DistributedDataParallel(job, rank, weight)
         optimizer = SGD(model.parameters(), RATE, MOMENTUM)
         weights = []
         for of_step, own_labels in zip(images[:, rank], labels[:, rank], strict=True):
@@ -35,13 +34,13 @@ def accumulate(namespace: Mapping[str, Any], weight: Array, images: Array, label
             except Exception as error:
                 lines[rank] = line_of(error.__traceback__, getattr(function, "__globals__", namespace)) or 0
                 raise
-            weights.append(network.weight.data.copy())
+            weights.append(model.weight.data.copy())
         return {
             "weights": weights,
             "steps": optimizer.steps,
             "all-reduces": model.all_reduces,
-            "backward": network.backward_passes,
-            "kept": network.most_kept,
+            "backward": model.backward_passes,
+            "kept": model.most_kept,
             "no_sync": model.no_syncs,
             "outside": model.backward_passes_outside,
         }
