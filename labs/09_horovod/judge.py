@@ -23,6 +23,7 @@ from lab_09.observe import (
     Started,
     Stepped,
     Weights,
+    flat,
 )
 
 from distlab.labs import Answer, Exercise, Lab, Verdict, not_done, parts, puzzles, right, wrong
@@ -232,7 +233,7 @@ def pinned(seen: Observation) -> str | None:
             )
     if gpus == [[number % PER_HOST] for number in range(SIZE)]:
         return None
-    if not any(rank.has_chosen for rank in ranks):
+    if not any(gpus):
         return "every rank still sees all GPUs of its host."
     if any(len(own) > 1 for own in gpus):
         return "a rank says that it needs several GPUs. One process, one device."
@@ -344,6 +345,7 @@ def judge_training(answer: Answer, generator: np.random.Generator) -> Verdict:
         return [generator.normal(0, 0.1, shape).astype(np.float32) for shape in SHAPES]
 
     weights, saved = [drawn() for _ in range(SIZE)], drawn()
+    first = [flat(own) for own in weights]
     batches = [(generator.random((5, 28, 28)).astype(np.float32), generator.integers(0, 10, 5)) for _ in range(SIZE)]
     rate = float(generator.integers(2, 9)) / 100
     observations = observations_of(answer.inside(observe.training, weights, saved, batches, rate))
@@ -364,9 +366,9 @@ def judge_training(answer: Answer, generator: np.random.Generator) -> Verdict:
             WRAP: judged(observations["step"], lambda seen: stepped(seen.records(Stepped), weights[0], batches, rate)),
             BROADCAST: by_all(
                 {
-                    "begin": lambda seen: begun(seen.records(Begun), weights),
-                    "resumed": lambda seen: resumed(seen.records(Begun), weights, saved),
-                    "not resumed": lambda seen: not_resumed(seen.records(Begun), saved),
+                    "begin": lambda seen: begun(seen.records(Begun), first),
+                    "resumed": lambda seen: resumed(seen.records(Begun), first, flat(saved)),
+                    "not resumed": lambda seen: not_resumed(seen.records(Begun), flat(saved)),
                 }
             ),
             CHECKPOINT: judged(observations["save"], lambda seen: saves(seen.records(Saved))),
@@ -407,40 +409,36 @@ def scaled_for_four(seen: Observation, own: float) -> str | None:
 
 
 def stepped(ranks: Sequence[Stepped], weights: Weights, batches: Sequence[Batch], rate: float) -> str | None:
-    """Step 4, from equal weights; compared with a step of NumPy's."""
+    """Step 4, from equal weights; compared with a step of NumPy's, and another."""
 
-    def after(factors: Sequence[float]) -> list[Array]:
+    def after(*factors: float, start: Weights = weights) -> list[Array]:
         taken = [(batch, factor / len(batch[1])) for batch, factor in zip(batches, factors, strict=True)]
-        return trained(list(weights), [taken], rate)
+        return trained(list(start), [taken], rate)
 
     def have(*expected: Weights) -> bool:
-        return all(equal(rank.weights, of_rank) for rank, of_rank in zip(ranks, expected, strict=True))
+        return all(equal(rank.weights, flat(of_rank)) for rank, of_rank in zip(ranks, expected, strict=True))
 
-    if have(*[after([1 / SIZE] * SIZE)] * SIZE):
-        return stepped_twice(ranks, weights, batches, rate)
+    first = after(*[1 / SIZE] * SIZE)
+    if have(*[first] * SIZE):
+        second = flat(after(*[1 / SIZE] * SIZE, start=first)) + MOMENTUM * (flat(first) - flat(weights))
+        return stepped_again(ranks, weights, second, batches)
     if have(*[weights] * SIZE):
         return "the weights are still the first ones: nothing was applied."
-    if have(*(after([float(rank == number) for rank in range(SIZE)]) for number in range(SIZE))):
+    if have(*(after(*np.eye(SIZE)[number]) for number in range(SIZE))):
         return (
             "a tape was wrapped, but the gradients do not come from the wrapped one: when is it asked?"
             if all(rank.tapes for rank in ranks)
             else "each rank has applied the gradients of its own samples. Which object is asked for them?"
         )
-    if have(*[after([1.0] * SIZE)] * SIZE):
+    if have(*[after(*[1.0] * SIZE)] * SIZE):
         return "the gradients are added up and not averaged: the step is too long, by the number of ranks."
-    if have(*[after([1 / SIZE**2] * SIZE)] * SIZE):
+    if have(*[after(*[1 / SIZE**2] * SIZE)] * SIZE):
         return "the average is divided once more."
     return "after one step the weights are not those of a step with the average of all ranks' gradients."
 
 
-def stepped_twice(ranks: Sequence[Stepped], weights: Weights, batches: Sequence[Batch], rate: float) -> str | None:
-    """The second step, which has a momentum, and the loss."""
-    taken = [(batch, 1 / SIZE / len(batch[1])) for batch in batches]
-    first = trained(list(weights), [taken], rate)
-    second = [
-        after + MOMENTUM * (middle - start)
-        for start, middle, after in zip(weights, first, trained(first, [taken], rate), strict=True)
-    ]
+def stepped_again(ranks: Sequence[Stepped], weights: Weights, second: Array, batches: Sequence[Batch]) -> str | None:
+    """The second step, which has a momentum, and the loss before the first."""
     if not all(equal(rank.second, second) for rank in ranks):
         return (
             "the first step is right, the second is not: state.optimizer has a momentum, which goes on from "
@@ -455,21 +453,21 @@ def stepped_twice(ranks: Sequence[Stepped], weights: Weights, batches: Sequence[
     return None
 
 
-def not_resumed(ranks: Sequence[Begun], saved: Weights) -> str | None:
+def not_resumed(ranks: Sequence[Begun], saved: Array) -> str | None:
     """Step 5, at a first start although there is a checkpoint."""
     if any(equal(rank.weights, saved) for rank in ranks):
         return "without options.resume, rank 0 has the weights of the checkpoint that lies in the folder."
     return None
 
 
-def begun(ranks: Sequence[Begun], first: Sequence[Weights]) -> str | None:
+def begun(ranks: Sequence[Begun], first: Sequence[Array]) -> str | None:
     """Step 5, at the first start; `first` is what each rank had before."""
     if all(equal(rank.weights, own) for rank, own in zip(ranks, first, strict=True)):
         return "each rank still has its own first weights."
     return alike(ranks, first)
 
 
-def resumed(ranks: Sequence[Begun], first: Sequence[Weights], saved: Weights) -> str | None:
+def resumed(ranks: Sequence[Begun], first: Sequence[Array], saved: Array) -> str | None:
     """Step 5, at a restart; `saved` is what rank 0's checkpoint has."""
     chief, *others = ranks
     if not equal(chief.weights, saved):
@@ -481,7 +479,7 @@ def resumed(ranks: Sequence[Begun], first: Sequence[Weights], saved: Weights) ->
     return alike(ranks, [saved, *first[1:]])
 
 
-def alike(ranks: Sequence[Begun], first: Sequence[Weights]) -> str | None:
+def alike(ranks: Sequence[Begun], first: Sequence[Array]) -> str | None:
     """Whether all ranks have the state of rank 0; `first` is what each would have alone."""
     for source in range(1, SIZE):
         if all(equal(rank.weights, first[source]) for rank in ranks):
@@ -514,12 +512,9 @@ def saves(ranks: Sequence[Saved]) -> str | None:
     return None
 
 
-def equal(weights: Weights, expected: Weights) -> bool:
-    """Whether all arrays are."""
-    return len(weights) == len(expected) and all(
-        np.shape(array) == np.shape(target) and np.allclose(array, target, atol=TOLERANCE, rtol=0)
-        for array, target in zip(weights, expected, strict=True)
-    )
+def equal(weights: Array, expected: Array) -> bool:
+    """Whether all numbers are."""
+    return weights.shape == expected.shape and np.allclose(weights, expected, atol=TOLERANCE, rtol=0)
 
 
 LAB = Lab(

@@ -29,15 +29,19 @@ MOMENTUM = 0.9
 Weights = Sequence[Array]
 
 
+def flat(weights: Weights) -> Array:
+    """All numbers of these arrays in a row."""
+    return np.concatenate([np.ravel(array) for array in weights])
+
+
 @dataclass(frozen=True)
 class Started:
-    """After `start`: whether hvd.init was called, and the indices of the GPUs that the rank sees, if it has chosen.
+    """After `start`: whether hvd.init was called, and the indices of the GPUs that the rank has chosen to see, if any.
 
     `hides_cpu`: it has chosen among all devices; −1 among `gpus` is another device.
     """
 
     is_initialised: bool
-    has_chosen: bool
     gpus: list[int]
     hides_cpu: bool
 
@@ -61,10 +65,10 @@ class Optimized:
 
 @dataclass(frozen=True)
 class Begun:
-    """What a rank has after `begin`; `slots` are the optimizer's variables."""
+    """What a rank has after `begin`, its weights and the optimizer's `slots` in a row."""
 
-    weights: list[Array]
-    slots: list[Array]
+    weights: Array
+    slots: Array
     epochs_done: int
 
 
@@ -72,8 +76,8 @@ class Begun:
 class Stepped:
     """What a rank has after `step`, what after another, the loss that the first gave; the tapes wrapped in both."""
 
-    weights: list[Array]
-    second: list[Array]
+    weights: Array
+    second: Array
     loss: float | None
     tapes: int
 
@@ -115,9 +119,7 @@ def start(namespace: Mapping[str, Any]) -> dict[str, Plain]:
 
         def program(function: Function) -> Started:
             function()
-            return Started(
-                hvd.is_initialized(), rank_here() in chosen, chosen.get(rank_here(), []), rank_here() in without_type
-            )
+            return Started(hvd.is_initialized(), chosen.get(rank_here(), []), rank_here() in without_type)
 
         fakes = {
             "list_physical_devices": physical,
@@ -214,15 +216,15 @@ def training(
             state = states[rank_here()]
             function(options(resume=resume), state)
             slots = [variable.numpy() for variable in state.optimizer.variables if np.ndim(variable) > 0]
-            return Begun(state.model.get_weights(), slots, int(state.epochs_done))
+            return Begun(flat(state.model.get_weights()), flat(slots), int(state.epochs_done))
 
         def step(function: Function) -> Stepped:
             state = states[rank_here()]
             loss = function(state, *map(tf.constant, batches[rank_here()]))
-            weights, tapes = state.model.get_weights(), tapes_wrapped()
+            weights, tapes = flat(state.model.get_weights()), tapes_wrapped()
             function(state, *map(tf.constant, batches[rank_here()]))
             value = None if loss is None or np.size(loss) != 1 else float(np.ravel(loss)[0])
-            return Stepped(weights, state.model.get_weights(), value, tapes)
+            return Stepped(weights, flat(state.model.get_weights()), value, tapes)
 
         def save(function: Function) -> Saved:
             state, folder = states[rank_here()], folders[rank_here()]

@@ -108,52 +108,55 @@ def fact(log: Log, step: float) -> str:
     return f"in step {right - 1} it {said} the others"
 
 
-NOT_THE_ILLNESS = {
+HINTS = {
     KILLED: (
         "the first thing that goes wrong is an exit. With which code? If the job began again, did it use the newest "
-        "whole checkpoint?"
+        "whole checkpoint?",
+        "Worker {said} is not the worker that was killed. Which exit came first? The launcher ended the others.",
+        "Step {said} is not the last step that the worker did before it was killed: {fact}.",
     ),
-    STRAGGLER: "nobody exits, and steps go on. Compare the workers' computing and waiting in the last steps.",
-    NEVER_COMES: "nobody does a step here. Is everybody where the launcher's list says?",
-    HALF_WRITTEN: "the exit was harmless: the job began again. From which step, and which checkpoints were there?",
-    COME_AND_GO: "steps go on after the exit, without a new start of the job. What has changed since?",
-    NOTICE: "what did the first worker that exited receive before, and what did it do alone?",
+    STRAGGLER: (
+        "nobody exits, and steps go on. Compare the workers' computing and waiting in the last steps.",
+        "Worker {said} is not the straggler. Who is slow in every step at the end, not in one step only?",
+        "Step {said} is not the first step from which on the straggler is always slow: {fact}.",
+    ),
+    NEVER_COMES: (
+        "nobody does a step here. Is everybody where the launcher's list says?",
+        "Worker {said} is where it should be. Whose line `listens` differs from its place in the list?",
+        "Step {said}, although no step was done: the step is 0.",
+    ),
+    HALF_WRITTEN: (
+        "the exit was harmless: the job began again. From which step, and which checkpoints were there?",
+        "Worker {said} did not write the checkpoints. Who writes them?",
+        "Step {said} is not the newest checkpoint that lacks its seal before the job began again.",
+    ),
+    COME_AND_GO: (
+        "steps go on after the exit, without a new start of the job. What has changed since?",
+        "Worker {said} is still there after the change. Who is missing in the steps after it?",
+        "Step {said} is not the last step that the lost rank did: {fact}. The others did some steps again.",
+    ),
+    NOTICE: (
+        "what did the first worker that exited receive before, and what did it do alone?",
+        "Worker {said} got no notice. Which worker received a signal, before anyone exited?",
+        "Step {said} is not the step that was done last when the signal came: {fact}.",
+    ),
 }
-NOT_THE_WORKER = {
-    KILLED: "is not the worker that was killed. Which exit came first? The launcher ended the others.",
-    STRAGGLER: "is not the straggler. Who is slow in every step at the end, not in one step only?",
-    NEVER_COMES: "is where it should be. Whose line `listens` differs from its place in the list?",
-    HALF_WRITTEN: "did not write the checkpoints. Who writes them?",
-    COME_AND_GO: "is still there after the change. Who is missing in the steps after it?",
-    NOTICE: "got no notice. Which worker received a signal, before anyone exited?",
-}
-NOT_THE_STEP = {
-    KILLED: " is not the last step that the worker did before it was killed: {fact}.",
-    STRAGGLER: " is not the first step from which on the straggler is always slow: {fact}.",
-    NEVER_COMES: ", although no step was done: the step is 0.",
-    HALF_WRITTEN: " is not the newest checkpoint that lacks its seal before the job began again.",
-    COME_AND_GO: " is not the last step that the lost rank did: {fact}. The others did some steps again.",
-    NOTICE: " is not the step that was done last when the signal came: {fact}.",
-}
+"""By illness, what is said of another illness, of another worker, and of another step."""
 
 
-def hints_on(illness: str) -> dict[str, Any]:
-    """By part of a job, what is said of a wrong illness, worker and step."""
-    names = JOBS[f"job {LETTERS[illness]}"]
+def hint_on(place: int) -> Callable[[OfPart, Any], str]:
+    """What is said of another illness, worker or step, by the place among these."""
 
-    def of_illness(case: OfPart, said: Any) -> str:
-        if not isinstance(said, str) or said not in jobs.ILLNESSES:
+    def hint(case: OfPart, said: Any) -> str:
+        if place == 0 and not (isinstance(said, str) and said in jobs.ILLNESSES):
             return f"{said!r} is none of the six names in `lab.given.ILLNESSES`."
-        return NOT_THE_ILLNESS[illness]
+        text = HINTS[diagnose(case[0])[ILLNESS]][place]
+        return text.format(said=said, fact=fact(case[0], said) if "{fact}" in text else "")
 
-    return {
-        names[ILLNESS]: of_illness,
-        names[WORKER]: lambda case, said: f"Worker {said} {NOT_THE_WORKER[illness]}",
-        names[STEP]: lambda case, said: f"Step {said}{NOT_THE_STEP[illness]}".format(fact=fact(case[0], said)),
-    }
+    return hint
 
 
-WRONG = {part: hint for illness in jobs.ILLNESSES for part, hint in hints_on(illness).items()}
+WRONG = {part: hint_on(place) for names in JOBS.values() for place, part in enumerate(names.values())}
 """What is said of wrong values, by part."""
 
 

@@ -1,5 +1,7 @@
 """What lab 13 works on: the names of illnesses, and the logs of six sick jobs."""
 
+from itertools import groupby
+
 import numpy as np
 from lab_13 import jobs
 
@@ -15,21 +17,17 @@ def described(letter: str) -> str:
 
 def in_lines(log: list[jobs.Event]) -> str:
     """A log, one line per event; the events of all workers in one step share a line."""
-    lines = []
-    for place, event in enumerate(log):
-        if event["event"] != "step":
-            lines.append(jobs.in_words(event))
-        elif log[place - 1].get("step") != event["step"] or log[place - 1]["event"] != "step":
-            lines.append(_step_in_words(log[place:], event["step"]))
+    lines: list[str] = []
+    for (event, step), group in groupby(log, key=lambda event: (event["event"], event.get("step"))):
+        own = list(group)
+        lines += [_step_in_words(own, step)] if event == "step" else map(jobs.in_words, own)
     return "\n".join(lines)
 
 
-def _step_in_words(log: list[jobs.Event], step: object) -> str:
-    times: dict[int, list[str]] = {}
-    for event in log:
-        if (event["event"], event.get("step")) != ("step", step):
-            break
-        seconds = (float(str(event[name])) for name in ("computing", "waiting"))
-        times[int(str(event["worker"]))] = [f"{1000 * second:.0f}" for second in seconds]
-    pairs = "  ".join(f"{worker}: {'+'.join(times[worker]):<7}" for worker in sorted(times))
-    return f"{log[0]['second']:>7} s  step {step:<4} {log[0]['images']} images, ms  {pairs}".rstrip()
+def _step_in_words(events: list[jobs.Event], step: object) -> str:
+    first, by_worker = events[0], sorted(events, key=lambda event: int(str(event["worker"])))
+    times = [
+        "+".join(f"{1000 * float(str(event[name])):.0f}" for name in ("computing", "waiting")) for event in by_worker
+    ]
+    pairs = "  ".join(f"{event['worker']}: {own:<7}" for event, own in zip(by_worker, times, strict=True))
+    return f"{first['second']:>7} s  step {step:<4} {first['images']} images, ms  {pairs}".rstrip()

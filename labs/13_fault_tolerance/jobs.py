@@ -1,4 +1,4 @@
-"""Logs of sick jobs, drawn with their diagnosis and the number that cures them."""
+"""Logs of sick jobs, drawn with their diagnosis."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -15,13 +15,12 @@ ILLNESSES = (KILLED, STRAGGLER, NEVER_COMES, HALF_WRITTEN, COME_AND_GO, NOTICE)
 
 @dataclass(frozen=True)
 class SickJob:
-    """A log, what ails the job, which worker and which step are concerned, and the number that cures it."""
+    """A log, what ails the job, which worker and which step are concerned."""
 
     log: list[Event]
     illness: str
     worker: int
     step: int
-    cure: float
 
 
 @dataclass
@@ -39,23 +38,21 @@ class _Log:
         place: Event = {} if worker is None else {"worker": worker}
         self.events.append({"second": round(self.second, 2), "event": event} | place | values)
 
-    def begin(self, misspelt: int | None = None, misspelt_host: bool = False) -> int:
-        """The cluster and who listens; the port on which the misspelt worker listens, whose port or host is wrong."""
+    def begin(self, misspelt: int | None = None, misspelt_host: bool = False) -> None:
+        """The cluster and who listens; the misspelt worker at another port, or on another host."""
         ports = self.generator.choice(np.arange(20_000, 30_000), self.workers + 1, replace=False).tolist()
         hosts = [f"node{number:02}" for number in self.generator.choice(99, self.workers, replace=False)]
         listed = [f"{host}:{port}" for host, port in zip(hosts, ports, strict=False)]
         actual = list(listed)
         if misspelt_host and misspelt is not None:
-            ports[-1] = ports[misspelt]
             unlisted = [host for host in (f"node{number:02}" for number in range(99)) if host not in hosts]
-            actual[misspelt] = f"{self.generator.choice(unlisted)}:{ports[-1]}"
+            actual[misspelt] = f"{self.generator.choice(unlisted)}:{ports[misspelt]}"
         elif misspelt is not None:
             actual[misspelt] = f"{hosts[misspelt]}:{ports[-1]}"
         self.write("cluster", addresses=listed)
         for worker in self.generator.permutation(self.workers).tolist():
             self.second += float(self.generator.uniform(1, 9))
             self.write("listens", worker, address=actual[worker])
-        return int(ports[-1])
 
     def step(self, number: int, slower: dict[int, float] | None = None, missing: int | None = None) -> None:
         """A step of all workers but the missing one; those in `slower` compute so many times as long."""
@@ -114,7 +111,7 @@ def _killed(generator: np.random.Generator, variant: int) -> SickJob:
         log.begin()
         log.write("restored", 0, step=whole)
         log.train(whole + 1, whole + every, every)  # further than `last` in variant 3, and less far in variant 4
-    return SickJob(log.events, KILLED, worker, last, last - whole)
+    return SickJob(log.events, KILLED, worker, last)
 
 
 def _straggler(generator: np.random.Generator, variant: int) -> SickJob:
@@ -154,7 +151,7 @@ def _drawn_straggler(generator: np.random.Generator, variant: int) -> SickJob:
         log.step(step, slower | ({0: 8.0} if step == hiccup else {}))
         if step % every == 0:
             log.write("saved", 0, step=step, sealed=True)
-    return SickJob(log.events, STRAGGLER, worker, onset, 1 / (1 + factor * (log.workers - 1)))
+    return SickJob(log.events, STRAGGLER, worker, onset)
 
 
 def _never_comes(generator: np.random.Generator, variant: int) -> SickJob:
@@ -163,11 +160,11 @@ def _never_comes(generator: np.random.Generator, variant: int) -> SickJob:
     In variant 3 it is another host, with the same port.
     """
     log, worker, _ = _started(generator)
-    port = log.begin(misspelt=worker, misspelt_host=variant == 3)
+    log.begin(misspelt=worker, misspelt_host=variant == 3)
     log.second += 240
     for peer in generator.permutation(log.workers).tolist():
         log.write("exit", peer, code=-9)
-    return SickJob(log.events, NEVER_COMES, worker, 0, port)
+    return SickJob(log.events, NEVER_COMES, worker, 0)
 
 
 def _half_written(generator: np.random.Generator, variant: int) -> SickJob:
@@ -190,7 +187,7 @@ def _half_written(generator: np.random.Generator, variant: int) -> SickJob:
     again = (*range(every, newest, every), newest + 2 * every)
     last = newest + 2 * every + 1 if variant == 1 else restored + every - 1
     log.train(restored + 1, last, every, damaged=again)
-    return SickJob(log.events, HALF_WRITTEN, 0, newest, whole)
+    return SickJob(log.events, HALF_WRITTEN, 0, newest)
 
 
 def _come_and_go(generator: np.random.Generator, variant: int) -> SickJob:
@@ -207,7 +204,7 @@ def _come_and_go(generator: np.random.Generator, variant: int) -> SickJob:
     log.write("size", workers=workers - 1)
     log.write("restored", 0, step=commit)
     log.train(commit + 1, last + every, every, missing=lost)
-    return SickJob(log.events, COME_AND_GO, lost, last, log.images * workers / (workers - 1))
+    return SickJob(log.events, COME_AND_GO, lost, last)
 
 
 def _notice(generator: np.random.Generator, variant: int) -> SickJob:
@@ -228,7 +225,7 @@ def _notice(generator: np.random.Generator, variant: int) -> SickJob:
         log.write("signal", peer, signal=15)
     for peer in others:
         log.write("exit", peer, code=-9)
-    return SickJob(log.events, NOTICE, worker, last, last + 1)
+    return SickJob(log.events, NOTICE, worker, last)
 
 
 _DRAWN: dict[str, Callable[[np.random.Generator, int], SickJob]] = {

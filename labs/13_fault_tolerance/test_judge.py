@@ -50,12 +50,10 @@ test_another_right_answer_gets_full_marks = right_answers(
 
 
 @pytest.mark.parametrize("seed", range(14))
-def test_every_job_is_diagnosed_and_cured_by_its_log_alone(seed):
+def test_every_job_is_diagnosed_by_its_log_alone(seed):
     variant = seed % 7
     for job in jobs.drawn_jobs(np.random.default_rng(seed), variant).values():
         assert tuple(diagnosis.diagnose(job.log).values()) == (job.illness, job.worker, job.step)
-        if variant in (0, 1, 2, 4):
-            assert judge.cure(job.log, job.illness, job.worker, job.step) == pytest.approx(job.cure, rel=0.03)
 
 
 def test_the_simulated_mean_is_that_of_the_closed_formula():

@@ -1,16 +1,10 @@
-"""The puzzle of lab 14: a program of lines and cards runs on the fake PyTorch, and each of its eight steps is judged.
+"""The puzzle of lab 14: a program of lines and cards, of which each of the eight steps is judged by its place."""
 
-A step is right if its cards are, raise no error, and have their effect on four ranks.
-"""
-
-from functools import cache, partial
-from itertools import chain, pairwise
+from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
-import numpy as np
-from lab_14 import observe
 from lab_14.given import CARDS, LINES
-from lab_14.observe import PUZZLE_RANKS, ProgramFault, ProgramJob
 
 from distlab.labs import Answer, puzzles
 
@@ -26,18 +20,16 @@ STEPS = (
 )
 INITIALISE, PIN, SCALE, AVERAGE, BROADCAST, CHECKPOINT, SHARD, COUNT = STEPS
 GUARDS = ("only rank 0", "only local rank 0")
-OF_CARD = {
-    "init": INITIALISE,
-    "pin by rank": PIN,
-    "rate by size": SCALE,
-    "rate by local size": SCALE,
-    "wrap": AVERAGE,
-    "broadcast": BROADCAST,
-    "shard": SHARD,
-    "shard by local rank": SHARD,
-    "set epoch": SHARD,
+NEED_THE_GROUP = {
+    "pin by rank": "",
+    "rate by size": "read options",
+    "wrap": "network",
+    "broadcast": "network",
+    "shard": "images",
+    "only rank 0": "",
 }
-"""The step of each card that can raise an error."""
+"""Cards that ask for the number of ranks or of this one, with the line without which they do not get that far."""
+SAMPLERS = ("sampler", "shard", "shard by local rank")
 PROGRAM = [
     *("init", "pin by local rank", "read options", "network", "model", "rate by size", "optimizer", "restore", "wrap"),
     *("images", "sampler", "shard", "loader", "steps", "epochs", "set epoch", "batches", "loss", "backward", "update"),
@@ -45,94 +37,64 @@ PROGRAM = [
 ]
 
 
-def drawn_job(seed: int) -> ProgramJob:
-    """Images that do not divide evenly."""
-    generator = np.random.default_rng(seed)
-    images = generator.normal(size=(PUZZLE_RANKS * 3 * 4 + 2, observe.FEATURES))
-    return ProgramJob(images, generator.integers(0, observe.CLASSES, len(images)), 0.05, batch=3, seed=seed)
+def problem_of_init(layout: puzzles.Layout) -> str:
+    """The first card before `init` that needs it; or that a guard or the loop is around it, or ""."""
+    if "init" not in layout:
+        return "missing"
+    before, (_, *after) = layout[: layout.index("init")], layout[layout.index("init") :]
+    for place, name in enumerate(before):
+        if name in NEED_THE_GROUP and NEED_THE_GROUP[name] in ("", *before[:place]):
+            return name
+    if before[-1:] == ["only local rank 0"]:
+        return "guarded"
+    return "twice" if "epochs" in before and any(name in LINES for name in after) else ""
 
 
-def share(images: int, ranks: int, rank: int, epoch: int) -> list[int]:
-    """What PyTorch's sampler gives with its defaults: images are repeated until all ranks have as many."""
-    order = np.random.default_rng(epoch).permutation(images)
-    return np.resize(order, -(-images // ranks) * ranks)[rank::ranks].tolist()
+def places(answer: Answer) -> dict[str, Any]:
+    """By step: its cards, and which of the lines that matter to them come after them."""
+    layout = puzzles.placed(answer, LINES, CARDS)
 
+    def order(*names: str) -> list[str]:
+        return [name for name in layout if name in names]
 
-def effects(answer: Answer) -> dict[str, Any]:
-    """By step: its cards, the errors that they raise, and what the program does on four ranks."""
-    return seen_of(tuple(puzzles.placed(answer, LINES, CARDS)))
+    def after(card: str, *lines: str) -> Sequence[str]:
+        """Those of the lines that come after the card; "missing" without it."""
+        return [name for name in layout[layout.index(card) :] if name in lines] if card in layout else "missing"
 
+    def is_between(card: str, first: str, last: str) -> bool:
+        return after(card, first, last) == [last]
 
-@cache
-def seen_of(placed: tuple[str, ...]) -> dict[str, Any]:
-    """The same of a layout. A card that raises an error is noted and left out, and the rest runs again.
-
-    So one mistake does not hide others.
-    """
-    job, errors = drawn_job(14), {step: list[Any]() for step in STEPS}
-    if "init" not in placed:
-        errors[INITIALISE].append("missing")
-    layout = [*(["init"] if "init" not in placed else []), *placed]
-    for guard in [name for name in layout if name in GUARDS]:
-        line = next((name for name in layout[layout.index(guard) :] if name not in GUARDS), "nothing")
-        if line != "save":  # what it keeps from the other ranks would end the program
-            errors[CHECKPOINT].append(line)
-            if guard == "only rank 0" and layout.index(guard) < layout.index("init"):
-                errors[INITIALISE].append(guard)
-            elif line == "init":
-                errors[INITIALISE].append("guarded")
-            layout.remove(guard)
-    layout = [name for name in layout if name != "steps by size"]  # it leaves too few steps to judge the others by
-    while isinstance(records := observe.run(layout, job, share), ProgramFault):
-        if records.kind == "NotInitialised" or records.name == "init":
-            errors[INITIALISE].append("twice" if records.name == "init" else records.name)
-            layout = ["init", *(name for name in layout if name != "init")]
-        else:
-            if records.name != "set epoch" or "shard" in layout:
-                errors[OF_CARD[records.name]].append(records.kind)
-            layout.remove(records.name)
-
-    def order(*cards: str) -> list[str]:
-        return [name for name in placed if name in cards]
-
-    orders = [[list(chain.from_iterable(steps)) for steps in record.seen] for record in records]
-    together = [image for epochs in orders for image in epochs[0]]
-    share_of_rank = -(-len(job.images) // PUZZLE_RANKS) // job.batch
-    firsts_are_equal = all(np.array_equal(records[0].first, record.first) for record in records)
-    is_by_hand = "broadcast" in placed
     pins, rates = order("pin by local rank", "pin by rank"), order("rate by size", "rate by local size")
+    is_by_hand = "broadcast" in layout
+    is_equal = any(is_between(card, "network", "loss") for card in ("wrap", "broadcast"))
+    made = [name for name in layout[: layout.index("loader")] if name in SAMPLERS]
+    following = [layout[place + 1 :] for place, name in enumerate(layout) if name in GUARDS]
+    guarded = [next((name for name in rest if name not in GUARDS), "nothing") for rest in following]
+    others = [name for name in guarded if name != "save"]
     return {
-        INITIALISE: errors[INITIALISE][:1],
-        PIN: pins if "pin by rank" in pins else [pins, [record.device for record in records]],
-        SCALE: rates if "rate by local size" in rates else [rates, errors[SCALE], round(records[0].rate / job.rate, 3)],
-        AVERAGE: ["again"]
-        if records[0].models_wrapped > 1
-        else [order("wrap"), errors[AVERAGE], all(chain.from_iterable(record.averaged for record in records))]
-        + ([] if errors[AVERAGE] else order("model", "wrap")[:1]),
-        BROADCAST: [is_by_hand and "wrap" in placed, is_by_hand and not firsts_are_equal, firsts_are_equal],
-        CHECKPOINT: errors[CHECKPOINT][-1:]
-        or [[rank for rank, record in enumerate(records) if record.saves], "only local rank 0" in placed],
+        INITIALISE: problem_of_init(layout),
+        PIN: pins if "pin by rank" in pins else [pins, after("pin by local rank", "network")],
+        SCALE: rates if "rate by local size" in rates else after("rate by size", "read options", "optimizer"),
+        AVERAGE: "again" if is_between("wrap", "epochs", "save") else after("wrap", "network", "model", "epochs"),
+        BROADCAST: [is_by_hand and "wrap" in layout, is_by_hand and not is_equal, is_equal],
+        CHECKPOINT: others[-1:] or [sorted(order(*GUARDS))],
         SHARD: [
-            order("sampler", "shard", "shard by local rank", "loader", "set epoch"),
-            errors[SHARD][:1],
-            len(set(together)) == len(together),
-            [earlier == later for earlier, later in pairwise(orders[0])],
+            order(*SAMPLERS, "loader", "set epoch"),
+            after("shard", "images"),
+            "shard" in layout and after("set epoch", "epochs", "batches", "save"),
         ],
-        COUNT: [
-            "steps by size" in placed,
-            {len(steps) for record in records for steps in record.seen} == {share_of_rank},
-        ],
+        COUNT: ["steps by size" in layout, made[-1] == "shard"],
     }
 
 
 without, put, instead = (partial(change, PROGRAM) for change in (puzzles.without, puzzles.put, puzzles.instead))
 
 
-def of_init(case: Any, seen: list[str]) -> str:
+def of_init(case: Any, seen: str) -> str:
     """Of a call that comes too early, or again."""
-    if seen[0] == "twice":
+    if seen == "twice":
         return "it is called a second time, and that is an error. How often do the processes have to meet?"
-    return f"{seen[0]!r} needs the process group, which does not exist yet. What must come before it?"
+    return f"{seen!r} needs the process group, which does not exist yet. What must come before it?"
 
 
 def of_guard(case: Any, seen: list[Any]) -> str:
@@ -280,7 +242,7 @@ OF_SEVERAL_STEPS: list[tuple[dict[str, Any], list[str]]] = [
 ]
 PUZZLE = puzzles.puzzle_judge(
     PROGRAM,
-    effects,
+    places,
     STEPS,
     otherwise={
         INITIALISE: of_init,

@@ -15,7 +15,7 @@ import re
 import shutil
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -40,10 +40,9 @@ def train(program: Path, folder: Path, options: list[str]) -> None:
 
     parsed = train_serial.parse([*options, "--folder", str(folder / "saved"), "--resume"])
     state, steps = module.train(parsed)
+    weights = np.concatenate([array.ravel() for array in state.model.get_weights()])
     table = np.array([[step["texts"], step["seconds"]] for step in steps])
-    arrays = state.model.get_weights()
-    weights = {f"weights {number}": array for number, array in enumerate(arrays)}
-    np.savez(folder / f"rank-{rank_number()}.npz", steps=table, **weights)
+    np.savez(folder / f"rank-{rank_number()}.npz", weights=weights, steps=table)
 
 
 def write_first(folder: Path, options: list[str]) -> None:
@@ -57,13 +56,6 @@ def write_first(folder: Path, options: list[str]) -> None:
 def uses_horovod(program: Path) -> bool:
     """Whether the program imports Horovod."""
     return bool(re.search(r"^\s*(import|from) horovod\b", program.read_text(), re.MULTILINE))
-
-
-def largest_difference(first: Path, second: Path) -> float:
-    """Between the weights in two files."""
-    with np.load(first) as one, np.load(second) as other:
-        names = [name for name in one.files if name != "steps"]
-        return max(float(np.abs(one[name] - other[name]).max()) for name in names)
 
 
 def report(program: Path, ranks: Sequence[int], options: Sequence[str] = ()) -> bool:
@@ -87,28 +79,29 @@ def compare(place: Path, program: Path, ranks: Sequence[int], options: Sequence[
     """Train in folders in `place`, serially and on ranks; print differences, then steps."""
     run = {"seconds": SECONDS, "start_seconds": SECONDS, "echo": False}
     launch.alone(__file__, SERIAL, "--first", place / "first", *options, **run)
-    measured: dict[int, list[tuple[int, float]]] = {}
-    for count in (0, *ranks):  # 0 is the serial program
+
+    def results(count: int, start: Callable, file: Path, **more: int) -> list[dict]:
+        """What each rank has saved, by rank; 0 ranks are the serial program."""
         folder = place / str(count)
         shutil.copytree(place / "first", folder / "saved")
-        arguments = [program if count else SERIAL, "--folder", folder, *options]
-        if not count:
-            launch.alone(__file__, *arguments, **run)
-            continue
+        start(__file__, file, "--folder", folder, *options, **more, **run)
+        return [dict(np.load(file)) for file in sorted(folder.glob("rank-*.npz"))]
+
+    [serial] = results(0, launch.alone, SERIAL)
+    measured: dict[int, list[tuple[int, float]]] = {}
+    for count in ranks:
         if uses_horovod(program):
-            launch.mpirun(__file__, *arguments, ranks=count, **run)
+            found = results(count, launch.mpirun, program, ranks=count)
         else:
-            launch.tensorflow(__file__, *arguments, workers=count, **run)
-        if len(files := list(folder.glob("rank-*.npz"))) < count:
-            missing = count - len(files)
+            found = results(count, launch.tensorflow, program, workers=count)
+        if missing := count - len(found):
             ended = f"{missing} of {count} ended before `train` returned"
             raise launch.LaunchError(f"{ended}: it must not exit itself.")
-        differences = [largest_difference(place / "0" / "rank-0.npz", file) for file in files]
+        differences = [np.abs(rank["weights"] - serial["weights"]).max() for rank in found]
         said = "1 rank" if count == 1 else f"{count} ranks"
         by = f"by {max(differences):.2g} at most"
         print(f"{said}: the weights differ from the serial ones {by}", flush=True)
-        with np.load(folder / "rank-0.npz") as result:
-            steps = result["steps"]
+        steps = found[0]["steps"]
         measured[count] = [(int(texts), float(f"{took:.3g}")) for texts, took in steps]
     print(f"measured = {measured}")
 

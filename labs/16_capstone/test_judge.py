@@ -28,10 +28,9 @@ needs_horovod = pytest.mark.skipif(launch.horovod_problem() is not None, reason=
 
 def test_the_gradient_is_that_of_the_loss():
     words, labels = topics.texts(5, 1)
-    generator = np.random.default_rng(2)
-    weights = [generator.normal(size=shape) for shape in ((len(topics.VOCABULARY), 3), (3, 4), (4,))]
-    gradients = training.gradient_of(weights, words, labels)
-    assert_are_slopes(gradients, lambda moved: training.loss_of(moved, words, labels), weights)
+    weights = np.random.default_rng(2).normal(size=sum(np.prod(shape) for shape in training.SHAPES))
+    _, gradient = training.loss_and_gradient(weights, words, labels)
+    assert_are_slopes([gradient], lambda moved: training.loss_and_gradient(moved[0], words, labels)[0], [weights])
 
 
 def sorted_by_hand(measured, warm_up):
