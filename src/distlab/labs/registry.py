@@ -32,7 +32,7 @@ for _number, _folder in JUDGES.items():
     _package.submodule_search_locations = [str(_folder)]
     sys.modules.setdefault(_package.name, module_from_spec(_package))
 
-NEXT_TO_STUDENTS = ("given", "observe", "fake_torch", "fake_cluster", "jobs", "recording", "small_training")
+NEXT_TO_STUDENTS = ("given", "observe", "fake_torch", "fake_cluster", "jobs", "small_training")
 """The modules of a lab's package that may run in a student's process; grading hides all others from it."""
 _PROGRAMS = ("real_ranks.py", "train_serial.py")  # of students; all other modules in a lab's folder are the judge's
 
