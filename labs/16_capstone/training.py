@@ -449,7 +449,7 @@ def judge_train(answer: Answer, generator: np.random.Generator) -> Verdict:
         return right(f"On 2 and on 3 ranks, the weights after every step are those of one process. {verdict.text}")
     half = "On 2 ranks all is right, which is half of the points."
     text = f"{half} On 3 ranks, which go on from a checkpoint: {verdict.text}"
-    return replace(verdict, text=text, share=(1 + verdict.share) / 2, parts=())
+    return replace(verdict, hint=text, share=(1 + verdict.share) / 2, context="", parts=())
 
 
 def _judged(answer: Answer, job: RankJob, way: str) -> tuple[Verdict, str]:
