@@ -1,7 +1,7 @@
 """What a student's mirrored training does, observed next to it, and what it has to compute."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
 from unittest import mock
@@ -50,8 +50,8 @@ def train_and_observe(
     rate: float,
     epochs: int,
     replicas: int,
-) -> dict[str, Any]:
-    """Call `mirrored(strategy, train, validation, weights, per_replica, rate, epochs)`: fields of a MirroredTraining.
+) -> MirroredTraining:
+    """Call `mirrored(strategy, train, validation, weights, per_replica, rate, epochs)`.
 
     Runs next to the student's code, on the lab's `strategy`, or with one replica on one of its devices.
     """
@@ -60,9 +60,9 @@ def train_and_observe(
     strategy, mirrored = namespace.get("strategy"), namespace.get("mirrored")
     kind = tf.distribute.MirroredStrategy
     if mirrored is None:
-        return asdict(MirroredTraining(MISSING))
+        return MirroredTraining(MISSING)
     if type(strategy) is not kind:
-        return asdict(MirroredTraining(ANOTHER_STRATEGY))
+        return MirroredTraining(ANOTHER_STRATEGY)
     if replicas < strategy.num_replicas_in_sync:
         strategy = kind(list(strategy.extended.worker_devices[:replicas]))
     fitted: list[Any] = []
@@ -86,13 +86,13 @@ def train_and_observe(
     with mock.patch.object(tf.keras.Model, "fit", observed_fit):
         returned = mirrored(strategy, tuple(train), tuple(validation), weights, per_replica, rate, epochs)
     if problem := _problem(returned, fitted):
-        return asdict(MirroredTraining(problem))
+        return MirroredTraining(problem)
     model, history = returned
     batches = fitted[0]
     is_array = isinstance(batches, (np.ndarray, tf.Tensor))
     seen = _seen(strategy, batches, len(train[1]), per_replica) if not is_array else MirroredTraining()
     if seen is None:
-        return asdict(MirroredTraining(NO_BATCHES))
+        return MirroredTraining(NO_BATCHES)
     loss, iterations = model.loss, getattr(model.optimizer, "iterations", None)
     config = loss.get_config() if isinstance(loss, tf.keras.losses.Loss) else {}
     dropped = [layer.rate for layer in model.layers if isinstance(layer, tf.keras.layers.Dropout)]
@@ -106,7 +106,7 @@ def train_and_observe(
     seen.reduction = str(config.get("reduction", ""))
     seen.dropout = float(max(dropped, default=0))
     seen.fits_arrays = is_array
-    return asdict(seen)
+    return seen
 
 
 def _problem(returned: Any, fitted: list[Any]) -> str:

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
 from unittest import mock
@@ -43,17 +43,11 @@ class DistributedLoop:
 
 def train_and_observe(
     namespace: Mapping[str, Any], images: Array, labels: Array, weights: list[Array], batch_size: int, replicas: int
-) -> dict[str, Any]:
-    """Call `distributed(strategy, images, labels, weights, batch_size)`; the fields of a DistributedLoop.
+) -> DistributedLoop:
+    """Call `distributed(strategy, images, labels, weights, batch_size)`.
 
     Runs next to the student's code, on the lab's `strategy`, or with one replica on one of its devices.
     """
-    return asdict(_loop(namespace, images, labels, weights, batch_size, replicas))
-
-
-def _loop(
-    namespace: Mapping[str, Any], images: Array, labels: Array, weights: list[Array], batch_size: int, replicas: int
-) -> DistributedLoop:
     import tensorflow as tf
 
     strategy, distributed = namespace.get("strategy"), namespace.get("distributed")

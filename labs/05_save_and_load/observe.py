@@ -14,7 +14,7 @@ import random
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stderr, redirect_stdout, suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -88,7 +88,7 @@ def state_of(training: "SmallTraining") -> Plain:
         training.generator.state.numpy(),
         float(training.lowest_loss),
     )
-    return plain(asdict(state))
+    return plain(state)
 
 
 def runs(
@@ -97,8 +97,8 @@ def runs(
     every: int,
     last_step: int,
     plans: Sequence[Sequence[tuple[int, int | None]]],
-) -> Plain:
-    """The fields of Runs; None if `run` is not written.
+) -> Runs | None:
+    """What `run` does; None if `run` is not written.
 
     data: images, labels, rows and first weights.  plans: for each process the last step, and after how many steps it
     is killed, if it is.  After a process that does not end there are no more.
@@ -121,7 +121,7 @@ def runs(
                     break
         if by_plan[-1][-1].too_many_steps:
             break
-    return plain({"undisturbed": undisturbed, "processes": [[*map(asdict, records)] for records in by_plan]})
+    return Runs(undisturbed, [list(map(plain, records)) for records in by_plan])
 
 
 def _training(data: Mapping[str, Any]) -> "SmallTraining":

@@ -9,7 +9,7 @@ import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -20,7 +20,7 @@ from lab_16.recording import StepRecord, epochs_saved, recorded_ranks
 from distlab import models
 from distlab.labs.fake_horovod import FakeHorovod, FakeJob, rank_here
 from distlab.labs.observed_ranks import GaveNothing, Observation, fake_hvd_in, missing_in, observed
-from distlab.labs.plain_data import Array, Plain, plain
+from distlab.labs.plain_data import Array
 from distlab.labs.student_programs import written
 
 Weights = Sequence[Array]
@@ -75,15 +75,15 @@ class WrongForm(Exception):
 
 def training(
     namespace: Mapping[str, Any], options: Mapping[str, Any], size: int, saved: Mapping[str, Any] | None, way: str
-) -> Plain:
-    """Call `train(options)` on `size` ranks, each on a host of its own; the fields of an ObservedRanks.
+) -> ObservedRanks:
+    """Call `train(options)` on `size` ranks, each on a host of its own.
 
     saved: weights, slots and epochs_done of the checkpoint to go on from, which is in the folder of rank 0, and for
     the `way` "strategy" in all.
     """
     function = written(namespace, "train")
     if function is None:
-        return plain(asdict(ObservedRanks(False, [], [], [], "", [])))
+        return ObservedRanks([], [], "", [])
     ways: set[str] = set()
     with tempfile.TemporaryDirectory() as place, ExitStack() as stack:
         folders = [Path(place) / f"rank-{rank}" for rank in range(size)]
@@ -109,7 +109,7 @@ def training(
             return _trained(returned, record, folders[rank], old, (start, time.perf_counter()))
 
         seen = observed(FakeJob(size, 1, SECONDS), rank_program, initialised=False)
-    return plain({**asdict(seen), "way": max(ways, default=""), "epochs_begun": begun})
+    return ObservedRanks(seen.values, seen.errors, max(ways, default=""), begun)
 
 
 def _trained(

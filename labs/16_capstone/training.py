@@ -478,7 +478,7 @@ def _problem(seen: ObservedRanks, job: RankJob) -> Verdict | None:
     if error is None:
         return None
     if error.kind in (GaveNothing.__name__, NotImplementedError.__name__):
-        if seen.kinds.count(error.kind) < job.size:
+        if [each and each[0] for each in seen.errors].count(error.kind) < job.size:
             return wrong(f"On rank {error.rank} `train` gives None. Which ranks must return the state and the steps?")
         return not_done("`train` gives None: is a `return` missing?")
     for words, hint in ERRORS.items():

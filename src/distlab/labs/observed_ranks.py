@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import asdict, dataclass, is_dataclass
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 from unittest import mock
 
@@ -37,21 +37,23 @@ class RankError(NamedTuple):
 
 @dataclass(frozen=True)
 class Observation:
-    """What a function did when every rank called it: by rank, its value, and "" or the class and message of its error.
+    """What a function did when every rank called it: by rank, its value, and class and message of its error, if any.
 
-    values: the fields of a dataclass, by name, or what the function returned.
+    values: the fields of a dataclass, by name, or what the function returned; none where it is not written.
     """
 
-    is_written: bool
     values: list[Plain]
-    kinds: list[str]
-    messages: list[str]
+    errors: list[tuple[str, str] | None]
+
+    @property
+    def is_written(self) -> bool:
+        """Whether there is such a function."""
+        return bool(self.values)
 
     @property
     def cause(self) -> RankError | None:
         """The error that explains the others: one of a rank that waits only if no other rank failed."""
-        messages = enumerate(zip(self.kinds, self.messages, strict=True))
-        errors = [RankError(rank, kind, message) for rank, (kind, message) in messages if kind]
+        errors = [RankError(rank, *error) for rank, error in enumerate(self.errors) if error]
         order = {kind: place for place, kind in enumerate(_WAITING, start=1)}
         return min(errors, key=lambda error: order.get(error.kind, 0), default=None)
 
@@ -60,17 +62,10 @@ class Observation:
         return [as_record(value, kind) for value in self.values]
 
 
-def observed(job: FakeJob, program: Callable[[], object], initialised: bool = True) -> Observation:
-    """What `program()` gives on every rank, a dataclass as its fields."""
-    outcomes = run_ranks(job, program, initialised)
-    kinds, messages = zip(*(outcome.error or ("", "") for outcome in outcomes), strict=True)
-    values = [_fields(outcome.value) for outcome in outcomes]
-    return Observation(True, values, list(kinds), list(messages))
-
-
-def _fields(value: Any) -> Any:
-    """Those of a dataclass, by name; every other value as it is."""
-    return asdict(value) if is_dataclass(value) and not isinstance(value, type) else value
+def observed(job: FakeJob, program: Callable[[], Any], initialised: bool = True) -> Observation:
+    """What `program()` gives on every rank."""
+    values, errors = zip(*run_ranks(job, program, initialised), strict=True)
+    return Observation(list(values), list(errors))
 
 
 def missing_in(checkpoint: str) -> list[str]:
