@@ -17,8 +17,8 @@ from unittest import mock
 import numpy as np
 
 from distlab import data
-from distlab.labs.fake_horovod import FakeJob, hvd, rank_here, tapes_wrapped
-from distlab.labs.observed_ranks import GaveNothing, Observation, eagerly, fake_hvd_in, missing_in, observed
+from distlab.labs.fake_horovod import FakeJob, Observation, hvd, rank_here, run_ranks, tapes_wrapped
+from distlab.labs.observed_ranks import GaveNothing, eagerly, fake_hvd_in, missing_in
 from distlab.labs.plain_data import Array
 from distlab.labs.student_programs import Function, written
 
@@ -270,7 +270,7 @@ def _observed(
     if function is None:
         return Observation([], [])
     with fake_hvd_in(namespace), eagerly():
-        return observed(FakeJob(*job, by_node=by_node), lambda: program(function), initialised)
+        return run_ranks(FakeJob(*job, by_node=by_node), lambda: program(function), initialised)
 
 
 def _state(weights: Weights, rank: int) -> Any:

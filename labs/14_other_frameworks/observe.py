@@ -55,12 +55,11 @@ def accumulate(namespace: Mapping[str, Any], weight: Array, images: Array, label
             "outside": process.backward_passes_outside,
         }
 
-    outcomes = run_ranks(job, program)
-    errors = [(rank, *outcome.error) for rank, outcome in enumerate(outcomes) if outcome.error]
-    if errors:
+    seen = run_ranks(job, program)
+    if errors := [(rank, *error) for rank, error in enumerate(seen.errors) if error]:
         rank, kind, message = min(errors, key=lambda error: error[1] in ("Stalled", "Abandoned"))
         return [rank, kind, message[:300], lines.get(rank, 0)]
-    return plain({name: [outcome.value[name] for outcome in outcomes] for name in outcomes[0].value})
+    return plain({name: [value[name] for value in seen.values] for name in seen.values[0]})
 
 
 # A program of the puzzle ---------------------------------------------------------------------------------------------
@@ -126,9 +125,9 @@ def run(program: Sequence[str], job: ProgramJob, share: Share) -> list[RankRecor
         record.models_wrapped = process.models_wrapped
         return record
 
-    outcomes = run_ranks(fake, live)
+    seen = run_ranks(fake, live)
     if not faults:
-        return [outcome.value for outcome in outcomes]
+        return seen.values
     waiting = ("Stalled", "Abandoned")  # for a rank that failed first, if any did
     return min(faults.values(), key=lambda fault: fault.kind in waiting)
 

@@ -18,8 +18,8 @@ import numpy as np
 from lab_16.recording import StepRecord, epochs_saved, recorded_ranks
 
 from distlab import models
-from distlab.labs.fake_horovod import FakeHorovod, FakeJob, rank_here
-from distlab.labs.observed_ranks import GaveNothing, Observation, fake_hvd_in, missing_in, observed
+from distlab.labs.fake_horovod import FakeHorovod, FakeJob, Observation, rank_here, run_ranks
+from distlab.labs.observed_ranks import GaveNothing, fake_hvd_in, missing_in
 from distlab.labs.plain_data import Array
 from distlab.labs.student_programs import written
 
@@ -108,7 +108,7 @@ def training(
                 begun[rank] = record.epochs_begun
             return _trained(returned, record, folders[rank], old, (start, time.perf_counter()))
 
-        seen = observed(FakeJob(size, 1, SECONDS), rank_program, initialised=False)
+        seen = run_ranks(FakeJob(size, 1, SECONDS), rank_program, initialised=False)
     return ObservedRanks(seen.values, seen.errors, max(ways, default=""), begun)
 
 
