@@ -4,7 +4,7 @@ Where the names of a notebook have no `tf`, as with the judge's own programs, fa
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from itertools import islice
 from threading import Lock
 from typing import Any
@@ -126,7 +126,7 @@ class Watch:
         self.seen.chain = [name for name in chain if "options" not in name and "repeat" not in name]
 
 
-def watch_training(namespace: Namespace, count: int, batch: int, together: int, epochs: int) -> dict[str, Any] | None:
+def watch_training(namespace: Namespace, count: int, batch: int, together: int, epochs: int) -> Seen | None:
     """What `train(records, decode, augment, model, batch, together, epochs)` does with so many records."""
     train = written(namespace, "train")
     if train is None:
@@ -144,7 +144,7 @@ def watch_training(namespace: Namespace, count: int, batch: int, together: int, 
         train(Dataset.range(count), decode, augment, Model(watch), batch, together, epochs)
     else:
         _train_with(tf, train, watch, count, batch, together, epochs)
-    return asdict(watch.seen)
+    return watch.seen
 
 
 def _train_with(tf: Any, train: Any, watch: Watch, count: int, *numbers: int) -> None:

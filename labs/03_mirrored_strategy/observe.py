@@ -1,7 +1,7 @@
 """What a student's mirrored training does, observed next to it, and what it has to compute."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
 from unittest import mock
@@ -46,8 +46,8 @@ def train_and_observe(
     rate: float,
     epochs: int,
     replicas: int,
-) -> dict[str, Any] | str | None:
-    """Call `mirrored(strategy, train, validation, weights, per_replica, rate, epochs)`: fields of a MirroredTraining.
+) -> MirroredTraining | str | None:
+    """Call `mirrored(strategy, train, validation, weights, per_replica, rate, epochs)`.
 
     Runs next to the student's code, on the lab's `strategy`, or with one replica on one of its devices. A text says
     why what it gives is no model with its history; None: it gives nothing.
@@ -105,7 +105,7 @@ def train_and_observe(
     seen.reduction = str(config.get("reduction", ""))
     seen.dropout = float(max(dropped, default=0))
     seen.fits_arrays = is_array
-    return asdict(seen)
+    return seen
 
 
 def _problem(returned: Any, fitted: list[Any]) -> str | None:

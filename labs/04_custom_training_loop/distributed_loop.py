@@ -100,7 +100,7 @@ def judge_distributed(answer: Answer, generator: np.random.Generator) -> Verdict
         batches = [(images[at : at + size], labels[at : at + size]) for at in range(0, len(images), size)]
         verdict = parts(verdicts_on(loop, batches, weights))
         if not verdict.is_right:
-            return replace(verdict, text=f"{context}{verdict.text}", context=context, parts=())
+            return replace(verdict, hint=verdict.text, context=context, parts=())
     return right("Two replicas, each with its part, train what one device trains, and log its losses.")
 
 

@@ -13,7 +13,7 @@ from lab_04.distributed_loop import judge_distributed
 
 from distlab.labs import Exercise, Lab
 from distlab.labs.by_programs import ByPrograms, Hint, OfPart, formulas, is_same
-from distlab.labs.number_judge import ROUNDED, described, is_near, is_rounded, number
+from distlab.labs.number_judge import ROUNDED, described, is_near, is_rounded, numbers_of
 from distlab.labs.plain_data import Array
 
 Losses = Sequence[Array]
@@ -121,13 +121,6 @@ FACTORS = ByPrograms(
 )
 
 # What is wrong with a list of one number for each replica -------------------------------------------------------------
-
-
-def numbers_of(value: Any) -> list[float] | None:
-    """A list, tuple or array of numbers as a list of floats; None for all else."""
-    listed = value.tolist() if isinstance(value, np.ndarray) else value
-    values = [number(item) for item in listed] if isinstance(listed, (list, tuple)) else [None]
-    return None if None in values else [item for item in values if item is not None]
 
 
 def divisor(sums: Sequence[float] | Array, values: Sequence[float] | Array) -> float | None:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
 from unittest import mock
@@ -41,8 +41,8 @@ class DistributedLoop:
 
 def train_and_observe(
     namespace: Mapping[str, Any], images: Array, labels: Array, weights: list[Array], batch_size: int, replicas: int
-) -> dict[str, Any] | str | None:
-    """Call `distributed(strategy, images, labels, weights, batch_size)`: the fields of a DistributedLoop.
+) -> DistributedLoop | str | None:
+    """Call `distributed(strategy, images, labels, weights, batch_size)`.
 
     Runs next to the student's code, on the lab's `strategy`, or with one replica on one of its devices. A text says
     why what it gives is no model with losses; None: it gives nothing.
@@ -126,7 +126,7 @@ def train_and_observe(
         settings = optimizer.get_config()
         rate, momentum = float(settings.get("learning_rate", 0)), float(settings.get("momentum", 0))
         seen.optimizer = f"{type(optimizer).__name__}({rate:g}, momentum={momentum:g})"
-    return asdict(seen)
+    return seen
 
 
 def _problem(returned: Any) -> str | None:

@@ -13,7 +13,7 @@ import sys
 import tempfile
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -86,7 +86,7 @@ def state_of(training: "SmallTraining") -> Plain:
         training.generator.state.numpy(),
         float(training.lowest_loss),
     )
-    return plain(asdict(state))
+    return plain(state)
 
 
 def runs(
@@ -95,8 +95,8 @@ def runs(
     every: int,
     last_step: int,
     plans: Sequence[Sequence[tuple[int, int | None]]],
-) -> Plain:
-    """The fields of Runs; None if `run` is not written.
+) -> Runs | None:
+    """What `run` does; None if `run` is not written.
 
     data: images, labels, rows and first weights.  plans: for each process the last step, and after how many steps it
     is killed, if it is.  After a process that does not end there are no more.
@@ -115,10 +115,10 @@ def runs(
         with tempfile.TemporaryDirectory() as folder:
             for end, killed_after in plan:
                 record = _process(function, Path(folder), data, every, end, killed_after)
-                by_plan[-1].append(asdict(record))
+                by_plan[-1].append(plain(record))
                 if len(record.numbers) == MOST_CALLS:
-                    return plain({"undisturbed": undisturbed, "processes": by_plan})
-    return plain({"undisturbed": undisturbed, "processes": by_plan})
+                    return Runs(undisturbed, by_plan)
+    return Runs(undisturbed, by_plan)
 
 
 def _training(data: Mapping[str, Any]) -> "SmallTraining":

@@ -13,7 +13,7 @@ import tempfile
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -92,7 +92,7 @@ class Started:
     changes_own: bool = False
 
 
-def call_start(namespace: Mapping[str, Any], cluster: dict[str, list[str]], codes: list[int]) -> dict[str, Any] | None:
+def call_start(namespace: Mapping[str, Any], cluster: dict[str, list[str]], codes: list[int]) -> Started | None:
     """Call `start(command, cluster)` with fake workers, which end with these codes; None without a `start`."""
     start = namespace.get("start")
     if start is None:
@@ -119,7 +119,7 @@ def call_start(namespace: Mapping[str, Any], cluster: dict[str, list[str]], code
         started.codes = [code if isinstance(code, int | None) else type(code).__name__ for code in codes]
     elif started.codes is not None:
         started.codes = type(started.codes).__name__
-    return asdict(started)
+    return started
 
 
 @contextmanager
@@ -227,8 +227,8 @@ class FilesLeft:
 
 def call_save(
     namespace: Mapping[str, Any], ask: Ask, cluster: dict[str, list[str]], task_type: str, index: int
-) -> dict[str, Any] | None:
-    """Call `save(worker, model, accuracy, folder)` for one task; the fields of FilesLeft, None without a `save`."""
+) -> FilesLeft | None:
+    """Call `save(worker, model, accuracy, folder)` for one task; None without a `save`."""
     save = namespace.get("save")
     if save is None:
         return None
@@ -244,14 +244,13 @@ def call_save(
         written = [Path(os.path.normpath(path)) for path in model.saved_to]
         deletes = not of_others.exists()
         of_others.unlink(missing_ok=True)
-        left = FilesLeft(
+        return FilesLeft(
             files(folder),
             sorted(path.name for path in temporary.iterdir()),
             [str(path) for path in written if not path.is_relative_to(home) and path.exists()],
             [name_for_all(path, folder, temporary) for path in written],
             deletes,
         )
-        return asdict(left)
     finally:
         tempfile.tempdir = usual
         shutil.rmtree(home, ignore_errors=True)

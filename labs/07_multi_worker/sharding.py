@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from distlab.labs.by_programs import ByPrograms, Hint, formulas
-from distlab.labs.number_judge import number
+from distlab.labs.number_judge import numbers_of
 
 OFF, DATA, FILE, AUTO = POLICIES = ("OFF", "DATA", "FILE", "AUTO")
 FEW = "few files or images"
@@ -111,10 +111,8 @@ def otherwise(case: Shards, counts: Any) -> str:
     expected = samples_seen(*case)
     if counts is None:
         return NO_FILES if policy in (OFF, DATA) else ENOUGH
-    listed = counts.tolist() if isinstance(counts, np.ndarray) else counts
-    values = [number(count) for count in listed] if isinstance(listed, (list, tuple)) else []
-    known = [count for count in values if count is not None]
-    if not len(values) == len(known) == workers:
+    known = numbers_of(counts)
+    if known is None or len(known) != workers:
         return f"it must be a list with one number for each of {workers} workers."
     if expected is None:
         return "some worker would have no file at all. What does TensorFlow do then?"

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from distlab.labs import Exercise, Lab
 from distlab.labs.by_programs import ByPrograms, Case, Mistake, OfPart, formulas
-from distlab.labs.number_judge import described, is_near, number, problem_of_names
+from distlab.labs.number_judge import described, is_near, number, numbers_of, problem_of_names
 
 Log = Sequence[tuple[int, str]]
 
@@ -68,10 +68,8 @@ def logs(generator: np.random.Generator) -> list[OfPart]:
 
 def stale_otherwise(case: OfPart, said: Any) -> str:
     """The first update that is wrong, with what stands between it and its read."""
-    listed = said.tolist() if isinstance(said, np.ndarray) else said
-    values = [number(value) for value in listed] if isinstance(listed, (list, tuple)) else []
-    expected = staleness(case[0])
-    if len(values) != len(expected) or None in values:
+    values, expected = numbers_of(said), staleness(case[0])
+    if values is None or len(values) != len(expected):
         count = f"for each of the {len(expected)} updates"
         return f"`staleness` must give a list with one whole number {count}; yours gives {described(said)}."
     place = next(place for place, value in enumerate(values) if value != expected[place])
@@ -605,17 +603,16 @@ def last_steps(generator: np.random.Generator) -> list[OfPart]:
 
 def problem_of_shares(case: OfPart, said: Any) -> str | None:
     """What is wrong with their form; None if they are shares of as many images."""
-    listed = said.tolist() if isinstance(said, np.ndarray) else said
-    shares = [number(value) for value in listed] if isinstance(listed, (list, tuple)) else []
-    counts = [share for share in shares if share is not None]
-    if not len(shares) == len(counts) == len(case[0]):
+    counts = numbers_of(said)
+    if counts is None or len(counts) != len(case[0]):
         count = f"for each of the {len(case[0])} workers"
         return f"`next_shares` must give a list with one whole number {count}; yours gives {described(said)}."
     for worker, share in enumerate(counts):
         if share % 1:
             return f"worker {worker} gets {share:.6g} images. Which whole number of images should it get?"
     if sum(counts) != sum(case[0]):
-        return f"the shares {listed} have {sum(counts):g} images together, and the step has {sum(case[0])}."
+        together = f"{np.asarray(said).tolist()} have {sum(counts):g} images together"
+        return f"the shares {together}, and the step has {sum(case[0])}."
     if min(counts) < 1:
         worker = counts.index(min(counts))
         return f"worker {worker} has {counts[worker]:g} images. Each worker needs one, or nobody knows how fast it is."

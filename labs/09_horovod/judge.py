@@ -27,7 +27,8 @@ from lab_09.observe import (
 )
 
 from distlab.labs import Answer, Exercise, Lab, Verdict, not_done, parts, puzzles, right, wrong
-from distlab.labs.observed_ranks import GaveNothing, Observation
+from distlab.labs.fake_job import Observation
+from distlab.labs.observed_ranks import GaveNothing
 from distlab.labs.plain_data import Array, Plain, as_record
 from distlab.labs.reference_mlp import cross_entropy, logits, softmax, trained
 

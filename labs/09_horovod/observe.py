@@ -8,7 +8,7 @@ import argparse
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -17,9 +17,9 @@ from unittest import mock
 import numpy as np
 
 from distlab import data
-from distlab.labs.fake_horovod import FakeJob, hvd, rank_here, tapes_wrapped
-from distlab.labs.observed_ranks import GaveNothing, Observation, eagerly, fake_hvd_in, missing_in, observed
-from distlab.labs.plain_data import Array, Plain, plain
+from distlab.labs.fake_horovod import FakeJob, Observation, hvd, rank_here, run_ranks, tapes_wrapped
+from distlab.labs.observed_ranks import GaveNothing, eagerly, fake_hvd_in, missing_in
+from distlab.labs.plain_data import Array
 from distlab.labs.student_programs import Function, written
 
 SIZE, PER_HOST = 6, 3
@@ -94,11 +94,11 @@ class Saved:
 EPOCHS_DONE = 5
 
 
-def start(namespace: Mapping[str, Any]) -> dict[str, Plain]:
+def start(namespace: Mapping[str, Any]) -> dict[str, Observation]:
     """Call `start()` where ranks see as many GPUs as there are, by slot and by node, one each, and none: Started."""
     import tensorflow as tf
 
-    def on_hosts_with(count: int, by_node: bool = False) -> Plain:
+    def on_hosts_with(count: int, by_node: bool = False) -> Observation:
         devices = [tf.config.PhysicalDevice(f"/physical_device:GPU:{index}", "GPU") for index in range(count)]
         processor = tf.config.PhysicalDevice("/physical_device:CPU:0", "CPU")
         chosen: dict[int, list[int]] = {}
@@ -143,7 +143,7 @@ def start(namespace: Mapping[str, Any]) -> dict[str, Plain]:
     }
 
 
-def feeding(namespace: Mapping[str, Any], options: Mapping[str, Any], steps: int) -> dict[str, Plain]:
+def feeding(namespace: Mapping[str, Any], options: Mapping[str, Any], steps: int) -> dict[str, Observation]:
     """Call `batches` for two epochs of `steps` steps, observing Fed, and `steps_per_epoch`, observing its value."""
     parsed = argparse.Namespace(**options)
 
@@ -188,7 +188,7 @@ def training(
     saved: Weights,
     batches: Sequence[tuple[Array, Array]],
     rate: float,
-) -> dict[str, Plain]:
+) -> dict[str, Observation]:
     """Call `make_optimizer`, `begin`, `step` and `save`; observes Optimized, Begun, Stepped, and whether a rank wrote.
 
     weights: of each rank, at first; saved: those in the checkpoint that `begin` may find; batches: one of each rank.
@@ -266,13 +266,13 @@ def _observed(
     initialised: bool = True,
     job: tuple[int, int] = (SIZE, PER_HOST),
     by_node: bool = False,
-) -> Plain:
-    """The fields of an Observation of `program(function)` on every rank."""
+) -> Observation:
+    """What `program(function)` does on every rank."""
     function = written(namespace, name)
     if function is None:
-        return plain(asdict(Observation(False, [], [], [])))
+        return Observation([], [])
     with fake_hvd_in(namespace), eagerly():
-        return plain(asdict(observed(FakeJob(*job, by_node=by_node), lambda: program(function), initialised)))
+        return run_ranks(FakeJob(*job, by_node=by_node), lambda: program(function), initialised)
 
 
 def _state(weights: Weights, rank: int) -> Any:

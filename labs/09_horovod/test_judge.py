@@ -37,11 +37,11 @@ test_a_step_may_have_several_right_places = right_answers(
 
 
 def test_nobody_waits_for_a_rank_that_has_ended_or_failed():
-    stalled, *others = run_ranks(FakeJob(3, 3), lambda: hvd.rank() == 0 and hvd.allgather_object(0))
-    assert stalled.error == ("Stalled", "rank 0 waits in allgather_object for ranks 1, 2, which never come")
-    assert [outcome.error for outcome in others] == [None, None]
-    outcomes = run_ranks(FakeJob(2, 2), lambda: hvd.allgather_object(0) if hvd.rank() else 1 / 0)
-    assert [outcome.error[0] for outcome in outcomes] == ["ZeroDivisionError", "Abandoned"]
+    seen = run_ranks(FakeJob(3, 3), lambda: hvd.rank() == 0 and hvd.allgather_object(0))
+    waits = "rank 0 waits in allgather_object for ranks 1, 2, which never come"
+    assert seen.errors == [("Stalled", waits), None, None]
+    seen = run_ranks(FakeJob(2, 2), lambda: hvd.allgather_object(0) if hvd.rank() else 1 / 0)
+    assert [error[0] for error in seen.errors] == ["ZeroDivisionError", "Abandoned"]
 
 
 BOTH = """
@@ -76,8 +76,8 @@ horovod.init()
 missing = [name for name in dir(fake) if not name.startswith("_") and not hasattr(horovod, name)]
 real = horovod.allgather_object(program(horovod))
 if horovod.rank() == 0:
-    outcomes = run_ranks(FakeJob(2, 2), lambda: program(fake))
-    print("BOTH " + json.dumps([missing, real, [list(outcome) for outcome in outcomes]]), flush=True)
+    seen = run_ranks(FakeJob(2, 2), lambda: program(fake))
+    print("BOTH " + json.dumps([missing, real, seen.values, seen.errors]), flush=True)
 """
 
 
@@ -88,10 +88,9 @@ def test_the_fake_computes_what_horovod_does(tmp_path: Path):
     program.write_text(BOTH)
     run = launch.mpirun(program, ranks=2, seconds=SECONDS, start_seconds=SECONDS, echo=False)
     (line,) = [line for line in run.output["rank 0"].splitlines() if "BOTH " in line]
-    missing, real, faked = json.loads(line.partition("BOTH ")[2])
-    assert missing == []
-    assert [error for _, error in faked] == [None, None]
-    assert [value for value, _ in faked] == real
+    missing, real, values, errors = json.loads(line.partition("BOTH ")[2])
+    assert (missing, errors) == ([], [None, None])
+    assert values == real
 
 
 @pytest.mark.slow

@@ -45,9 +45,8 @@ def accumulate(namespace: Mapping[str, Any], weight: Array, images: Array, label
             "outside": model.backward_passes_outside,
         }
 
-    outcomes = run_ranks(job, program)
-    errors = [(rank, *outcome.error) for rank, outcome in enumerate(outcomes) if outcome.error]
-    if errors:
+    seen = run_ranks(job, program)
+    if errors := [(rank, *error) for rank, error in enumerate(seen.errors) if error]:
         rank, kind, message = min(errors, key=lambda error: error[1] in ("Stalled", "Abandoned"))
         return [rank, kind, message[:300], lines.get(rank, 0)]
-    return plain({name: [outcome.value[name] for outcome in outcomes] for name in outcomes[0].value})
+    return plain({name: [value[name] for value in seen.values] for name in seen.values[0]})

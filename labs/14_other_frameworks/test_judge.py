@@ -203,6 +203,6 @@ def test_the_fake_computes_what_pytorch_does_in_any_order_of_passes(tmp_path: Pa
         return gradients
 
     job = FakeJob(3, 3)
-    for outcome, of_rank in zip(run_ranks(job, faked), by_pytorch, strict=True):
-        for order, gradient, true_gradient in zip(ORDERS, outcome.value, of_rank, strict=True):
+    for value, of_rank in zip(run_ranks(job, faked).values, by_pytorch, strict=True):
+        for order, gradient, true_gradient in zip(ORDERS, value, of_rank, strict=True):
             assert np.allclose(gradient, true_gradient, atol=1e-12), order

@@ -40,11 +40,11 @@ def script_judge(name: str, judged: Callable[[Answer, Generator, Script], Judged
 
     def judge(answer: Answer, generator: Generator) -> Verdict:
         try:
-            script = Script.of(answer.value(name), name)
+            script = Script(answer.value(name), name)
             of_options, of_runs, attempts = judged(answer, generator, script)
         except WrongScript as mistake:
             return wrong(str(mistake))
-        for line in script.job.ignored[:1]:
+        for line in script.ignored[:1]:
             said = f"`{quoted(line)}` is a comment for sbatch. How must a line of options begin?"
             of_options = {part: hint and said for part, hint in of_options.items()}
         for complaint in [attempt.complaint for attempt in attempts if attempt.complaint][:1]:
@@ -129,9 +129,9 @@ def judged_batch(answer: Answer, generator: Generator, script: Script) -> Judged
     """Four nodes with two ranks each, 90 minutes, three programs in a row: all goes well, then each of them fails."""
     number, arguments = drawn_call(generator)
     codes = [{name: int(generator.integers(1, 60)) * (name == fails) for name in PROGRAMS} for fails in ("", *PROGRAMS)]
-    runs = [Circumstances(arguments, script.job.environment(number), statuses) for statuses in codes]
+    runs = [Circumstances(arguments, script.environment(number), statuses) for statuses in codes]
     attempts = script.attempts(answer, runs)
-    of_options = {"resources": one_job(script.job, 4, 8, 90 * 60), "log": log(script.job, "train", number)}
+    of_options = {"resources": one_job(script, 4, 8, 90 * 60), "log": log(script, "train", number)}
     return of_options, {"programs": programs(attempts[0], arguments), "failure": failure(attempts)}, attempts
 
 
@@ -172,7 +172,7 @@ def failure(attempts: list[ScriptAttempt]) -> str | None:
 
 def judged_array(answer: Answer, generator: Generator, script: Script) -> Judged:
     """An array for 1, 2, 4 and 8 nodes, 20 minutes each: each of the first tasks, and one in which train.py fails."""
-    job, number = script.job, int(generator.integers(1000, 90_000))
+    job, number = script, int(generator.integers(1000, 90_000))
     tasks: list[int | None] = [*job.array[:6]] or [None]
     fails = tasks[int(generator.integers(len(tasks)))]
     runs = [(task, 0) for task in tasks] + [(fails, int(generator.integers(1, 60)))]
@@ -247,7 +247,7 @@ def failure_of_task(attempts: list[ScriptAttempt]) -> str | None:
 
 def judged_long(answer: Answer, generator: Generator, script: Script) -> Judged:
     """Two nodes with one rank each, 12 hours an attempt, a signal, the queue again: train.py ends with any status."""
-    job, (number, arguments) = script.job, drawn_call(generator)
+    job, (number, arguments) = script, drawn_call(generator)
     statuses = [0, START_AGAIN, START_AGAIN, int(generator.integers(2, 60)), 137, 1]
     pairs = zip((0, 0, 1, 0, 1, 1), statuses, strict=True)
     runs = [Circumstances(arguments, job.environment(number, again), {"train.py": status}) for again, status in pairs]
@@ -333,7 +333,7 @@ def end(attempt: ScriptAttempt, status: int, number: int, text: str) -> str | No
 
 def judged_gpus(answer: Answer, generator: Generator, script: Script) -> Judged:
     """Two nodes with a rank for each of eight GPUs, and its cores and memory: train.py with any arguments."""
-    job, (number, arguments) = script.job, drawn_call(generator)
+    job, (number, arguments) = script, drawn_call(generator)
     (attempt,) = script.attempts(answer, [Circumstances(arguments, job.environment(number), {"train.py": 0})])
     training = attempt.programs[0] if attempt.names == ["train.py"] else Started("", [])
     of_options = {

@@ -458,7 +458,7 @@ def judge_job_script(answer: Answer, generator: Generator) -> Verdict:
         if problem := form_of_script(text):
             return wrong(problem)
         try:
-            hints = script_hints(answer, Script.of(text, "job_script", LONGEST), request)
+            hints = script_hints(answer, Script(text, "job_script", LONGEST), request)
         except WrongScript as mistake:
             return wrong(str(mistake))
         if any(hints.values()):
@@ -479,7 +479,7 @@ def form_of_script(text: str) -> str | None:
 
 def script_hints(answer: Answer, script: Script, request: Request) -> dict[str, str | None]:
     """What is said of each part: the script runs where `train.py` ends well, and where it fails."""
-    environment, programs, status = script.job.environment(17), [], 1
+    environment, programs, status = script.environment(17), [], 1
     runs = [Circumstances([], environment, {"train.py": code}) for code in (0, 3)]
     try:
         programs = script.attempts(answer, runs[:1])[0].programs
@@ -490,9 +490,9 @@ def script_hints(answer: Answer, script: Script, request: Request) -> dict[str, 
     except WrongScript as mistake:
         problem = str(mistake)
     return {
-        SHAPE: shape(script.job, request),
-        CORES: cores(script.job, programs, request),
-        TIME: time_limit(script.job, request),
+        SHAPE: shape(script, request),
+        CORES: cores(script, programs, request),
+        TIME: time_limit(script, request),
         START: problem or start(script, programs, is_lost=status == 0),
     }
 
@@ -553,7 +553,7 @@ def time_limit(job: BatchJob, request: Request) -> str | None:
 def start(script: Script, programs: list[Started], is_lost: bool) -> str | None:
     """The hint on how `train.py` is started, and on what follows if it fails."""
     trainings = [program for program in programs if program.by_srun and program.name == "train.py"]
-    tasks = trainings[0].tasks if trainings else script.job.ranks
+    tasks = trainings[0].tasks if trainings else script.ranks
     in_background = re.search(r"srun[^\n]*[^&\n]&[ \t]*($|[\n;])", script.text)
     in_pipe = re.search(r"train\.py[^\n|]*\|[^|]", script.text)
     nothing = "nothing starts the ranks: a script itself runs once, on the first node. Which command starts all tasks?"
@@ -562,7 +562,7 @@ def start(script: Script, programs: list[Started], is_lost: bool) -> str | None:
         ("srun" not in script.text, nothing),
         (not trainings, "srun does not start `train.py`."),
         (len(trainings) > 1, f"the program is started {len(trainings)} times. How often should it be?"),
-        (tasks != script.job.ranks, f"srun is told --ntasks={tasks}. How many tasks has the job?"),
+        (tasks != script.ranks, f"srun is told --ntasks={tasks}. How many tasks has the job?"),
         (is_lost, PIPED if in_pipe else LOST),
     )
 

@@ -11,7 +11,7 @@ import time
 import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -19,9 +19,9 @@ from unittest import mock
 import numpy as np
 
 from distlab import models
-from distlab.labs.fake_horovod import FakeHorovod, FakeJob, rank_here
-from distlab.labs.observed_ranks import GaveNothing, Observation, eagerly, fake_hvd_in, missing_in, observed
-from distlab.labs.plain_data import Array, Plain, plain
+from distlab.labs.fake_horovod import FakeHorovod, FakeJob, Observation, rank_here, run_ranks
+from distlab.labs.observed_ranks import GaveNothing, eagerly, fake_hvd_in, missing_in
+from distlab.labs.plain_data import Array
 from distlab.labs.student_programs import written
 
 SECONDS = 50.0
@@ -95,15 +95,15 @@ class _Rank(threading.local):
 
 def training(
     namespace: Mapping[str, Any], options: Mapping[str, Any], size: int, saved: Mapping[str, Any] | None, way: str
-) -> Plain:
-    """Call `train(options)` on `size` ranks, each on a host of its own; the fields of an ObservedRanks.
+) -> ObservedRanks:
+    """Call `train(options)` on `size` ranks, each on a host of its own.
 
     saved: weights, slots and epochs_done of the checkpoint to go on from, which is in the folder of rank 0, and for
     the `way` "strategy" in all.
     """
     function, ways = written(namespace, "train"), set[str]()
     if function is None:
-        return plain(asdict(ObservedRanks(False, [], [], [], "", [])))
+        return ObservedRanks([], [], "", [])
     begun: list[int | None] = [None] * size
     with tempfile.TemporaryDirectory() as place, _noted(ways) as rank, fake_hvd_in(namespace), eagerly():
         folders = [Path(place) / f"rank-{number}" for number in range(size)]
@@ -122,8 +122,8 @@ def training(
                 begun[rank_here()] = rank.epochs_begun
             return _trained(returned, rank, old, (start, time.perf_counter()))
 
-        seen = observed(FakeJob(size, 1, SECONDS), rank_program, initialised=False)
-    return plain({**asdict(seen), "way": max(ways, default=""), "epochs_begun": begun})
+        seen = run_ranks(FakeJob(size, 1, SECONDS), rank_program, initialised=False)
+    return ObservedRanks(seen.values, seen.errors, max(ways, default=""), begun)
 
 
 def _trained(returned: Any, rank: _Rank, old: set[tuple[str, int]], span: tuple[float, float]) -> TrainedRank:

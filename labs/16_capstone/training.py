@@ -395,7 +395,7 @@ def judge_train(answer: Answer, generator: np.random.Generator) -> Verdict:
         return right(f"On 2 and on 3 ranks, the weights after every step are those of one process. {verdict.text}")
     half = "On 2 ranks all is right, which is half of the points."
     text = f"{half} On 3 ranks, which go on from a checkpoint: {verdict.text}"
-    return replace(verdict, text=text, share=(1 + verdict.share) / 2, parts=())
+    return replace(verdict, hint=text, share=(1 + verdict.share) / 2, context="", parts=())
 
 
 def _judged(answer: Answer, job: RankJob, way: str) -> tuple[Verdict, str]:
@@ -443,7 +443,7 @@ def _problem(seen: ObservedRanks, job: RankJob) -> Verdict | None:
     if error is None:
         return None
     if error.kind in (GaveNothing.__name__, NotImplementedError.__name__):
-        if seen.kinds.count(error.kind) < job.size:
+        if [each and each[0] for each in seen.errors].count(error.kind) < job.size:
             return wrong(f"On rank {error.rank} `train` gives None. Which ranks must return the state and the steps?")
         return not_done("`train` gives None: is a `return` missing?")
     for words, hint in ERRORS.items():

@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from functools import cache, cached_property
+from functools import cache, partial
 from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
@@ -84,13 +84,6 @@ class Advice(str):
     """A text that `split` gives instead of a value: it is said as it is."""
 
 
-class Failure(NamedTuple):
-    """What a program gives that raises."""
-
-    kind: str
-    error: Exception
-
-
 def formulas(
     right_program: Program,
     tables: Mapping[str, Mapping[str, Hint]],
@@ -103,28 +96,28 @@ def formulas(
     """
     signature = inspect.signature(right_program)
 
-    def known(case: Case) -> dict[str, Any]:
+    def evaluated(formula: str, case: Case) -> Any:
         value = right_program(*case)
         numbers = value if isinstance(value, dict) else {"right": value}
         names = {re.sub(r"\W", "_", name): number for name, number in numbers.items()}
-        return {"math": math, "np": np, **names, **signature.bind(*case).arguments, **more(*case)}
+        return eval(formula, {"math": math, "np": np, **names, **signature.bind(*case).arguments, **more(*case)})
 
-    def mistake(name: str, formula: str, hint: Hint) -> Mistake:
-        code = compile(formula, formula, "eval")
+    def program(name: str, formula: str, *case: Any) -> Any:
+        value = evaluated(formula, case)
+        return {**right_program(*case), name: value} if name else value
 
-        def program(*case: Any) -> Any:
-            value = eval(code, known(case))
-            return {**right_program(*case), name: value} if name else value
+    def filled(hint: Hint) -> Any:
+        if isinstance(hint, Mapping):
+            return {part: filled(text) for part, text in hint.items()}
+        if not isinstance(hint, str) or "{" not in hint:
+            return hint
+        return lambda case, said: re.sub(r"{(.*?)}", lambda match: str(evaluated(match[1], case)), hint)
 
-        by_part = {part: filled(text) for part, text in hint.items()} if isinstance(hint, Mapping) else filled(hint)
-        return Mistake(by_part, program)
-
-    def filled(text: Text) -> Text:
-        if not isinstance(text, str) or "{" not in text:
-            return text
-        return lambda case, said: re.sub(r"{(.*?)}", lambda match: str(eval(match[1], known(case))), text)
-
-    return [mistake(name, *row) for name, table in tables.items() for row in table.items()]
+    return [
+        Mistake(filled(hint), partial(program, name, formula))
+        for name, table in tables.items()
+        for formula, hint in table.items()
+    ]
 
 
 def changed(text: str, *changes: tuple[str, str], **names: Any) -> Program:
@@ -210,21 +203,22 @@ class ByPrograms:
     def __call__(self, answer: Answer, generator: np.random.Generator) -> Verdict:
         """The verdict on an answer; raises AnswerError as the answer does if nothing else is to be said."""
         cases = self.cases(generator)
-        asked = _Asked(self, cases, self._values(answer, cases))
-        if problem := asked.problem():
+        values = self._values(answer, cases)
+        expected = [self.outcome(self.right, case) for case in cases]
+        if problem := self._problem(cases, values, expected):
             return problem
+        asked = _Asked(self, cases, values, expected)
         verdicts = {part: asked.verdict(part) for part in self.parts}
         for part, sources in self.after.items():
             if not callable(sources) and not all(verdicts[source].is_right for source in sources):
                 verdicts[part] = waiting_for(" and ".join(sources))
         for whole, names in self.together.items():
-            verdicts[whole] = asked.first_wrong(names, {part: verdicts.pop(part) for part in names.values()})
+            verdicts[whole] = asked.first_wrong({name: verdicts.pop(part) for name, part in names.items()}, names)
         if all(verdict.is_right for verdict in verdicts.values()):
             return right(self.praise(cases), asked.picture())
         said = verdicts[""] if "" in verdicts else parts(verdicts, weights=self.weights)
         below = self.below(cases[asked.wrong[0][0]]) if said.state == WRONG and asked.wrong else ""
-        text = f"{said.text}\n{below}" if below else said.text
-        return replace(said, text=text, below=below, picture=asked.picture())
+        return replace(said, below=below, picture=asked.picture())
 
     @property
     def name(self) -> str:
@@ -238,7 +232,7 @@ class ByPrograms:
 
     def by_part(self, case: Case, value: Any) -> ByName:
         """What a value says about each part of the exercise."""
-        if isinstance(value, Failure):
+        if isinstance(value, Exception):
             return dict.fromkeys(self.outcome(self.right, case), value)
         if self.split:
             return self.split(case, value)
@@ -249,11 +243,11 @@ class ByPrograms:
         try:
             seen = program(*case) if self.observe is None else self.observe(OwnAnswer({self.name: program}), case)
         except Exception as error:
-            seen = _failure(error)
+            seen = error
         return self.by_part(case, seen)
 
     def _values(self, answer: Answer, cases: Sequence[Case]) -> list[Any]:
-        """What the answer gives in each case; after one that was stopped no further one is tried."""
+        """What the answer gives in each case, or its error; after one that was stopped no further one is tried."""
         values: list[Any] = []
         for case in cases:
             try:
@@ -265,114 +259,107 @@ class ByPrograms:
             except (NotDone, Changed):
                 raise
             except (AnswerError, SimulationError) as error:
-                values.append(_failure(error))
+                values.append(error)
                 if isinstance(error, (TookTooLong, Gone)):
                     break
         return values
 
+    def _problem(self, cases: Sequence[Case], values: Sequence[Any], expected: Sequence[ByName]) -> Verdict | None:
+        """The verdict on an answer that is not begun, or has no such form; raises an error that all cases have."""
+        errors = [value for value in values if isinstance(value, Exception)]
+        if len(errors) == len(values) and len(set(map(str, errors))) == 1:
+            raise errors[0]
+        are_none = [value is None for value in values]
+        if any(are_none) if self.is_by_name else all(are_none) and not may_be_none(expected):
+            raise NotDone(f"`{self.name}` gives None: is a `return` missing?")
+        for case, value in zip(cases, values, strict=False):
+            if not isinstance(value, Exception):
+                by_name = problem_of_names(self.name, self.parts, value) if self.is_by_name else None
+                if problem := by_name or self.form(case, value):
+                    return wrong(problem)
+        if all(isinstance(value, dict) and all(item is None for item in value.values()) for value in values):
+            return not_done(f"`{self.name}` gives a dictionary in which all values are None")
+        return None
+
+
+def may_be_none(expected: Sequence[ByName]) -> bool:
+    """Whether None is the right value of a part in one of the cases."""
+    return any(value is None for by_part in expected for value in by_part.values())
+
 
 class _Asked:
-    """An answer's values in the cases of an exercise, as many as were tried, and what the lab's programs give."""
+    """What an answer gives in each part of each case that was tried, a cell, next to what the lab's programs give."""
 
-    def __init__(self, judge: ByPrograms, cases: Sequence[Case], values: Sequence[Any]) -> None:
-        """`expected` is what is right, by part, case by case; `mistaken` what a mistake gives, both by their places."""
-        self.judge, self.cases, self.values = judge, cases, values
-        self.expected = [judge.outcome(judge.right, case) for case in cases]
+    def __init__(
+        self, judge: ByPrograms, cases: Sequence[Case], values: Sequence[Any], expected: Sequence[ByName]
+    ) -> None:
+        """`values`: what was seen, by case.  `expected`: what is right, by case and part.
+
+        `wrong` are the cells in which the answer gives something else.
+        """
+        self.judge, self.cases, self.values, self.expected = judge, cases, values, expected
         self.mistaken = cache(lambda which, place: judge.outcome(judge.mistakes[which].program, cases[place]))
-        self.may_be_none = any(value is None for expected in self.expected for value in expected.values())
+        self.given = [self._by_part(place, value) for place, value in enumerate(values)]
+        self.cells = [(place, part) for place, given in enumerate(self.given) for part in given]
+        self.wrong = [(place, part) for place, part in self.cells if not self._gives(place, part, expected[place])]
 
-    @cached_property
-    def given(self) -> list[ByName]:
-        """What the answer gives, by part, case by case; raises an error by which all numbers of a case are missing."""
-        given = []
-        for place, value in enumerate(self.values):
-            by_part = self.judge.by_part(self.cases[place], value)
-            if isinstance(value, Failure) and self.judge.is_by_name:
-                by_part = {part: value for part in by_part if self._fails_alike(part, place, value)}
-                if not by_part:
-                    raise value.error
-            given.append(by_part)
-        return given
-
-    def _fails_alike(self, part: str, place: int, value: Failure) -> bool:
-        """Whether a mistake with a hint for this part fails in the same way."""
-        return any(
-            mistake.text(part) is not None and is_same(value, self.mistaken(which, place).get(part))
-            for which, mistake in enumerate(self.judge.mistakes)
-        )
-
-    def problem(self) -> Verdict | None:
-        """The verdict on an answer that is not begun, or has no such form; raises an error that all cases have."""
-        judge, failures = self.judge, [value for value in self.values if isinstance(value, Failure)]
-        if len(failures) == len(self.values) and len({str(failure.error) for failure in failures}) == 1:
-            raise failures[0].error
-        are_none = [value is None for value in self.values]
-        if any(are_none) if judge.is_by_name else all(are_none) and not self.may_be_none:
-            raise NotDone(f"`{judge.name}` gives None: is a `return` missing?")
-        for case, value in zip(self.cases, self.values, strict=False):
-            if isinstance(value, Failure):
-                continue
-            if judge.is_by_name and (problem := problem_of_names(judge.name, judge.parts, value)):
-                return wrong(problem)
-            if problem := judge.form(case, value):
-                return wrong(problem)
-        if all(isinstance(value, dict) and all(item is None for item in value.values()) for value in self.values):
-            return not_done(f"`{judge.name}` gives a dictionary in which all values are None")
-        return None
+    def _by_part(self, place: int, value: Any) -> ByName:
+        """What a value says by part; raises an error by which all numbers of a case are missing."""
+        by_part = self.judge.by_part(self.cases[place], value)
+        if not isinstance(value, Exception) or not self.judge.is_by_name:
+            return by_part
+        mistakes = [(each, self.mistaken(which, place)) for which, each in enumerate(self.judge.mistakes)]
+        told = [
+            part for part in by_part if any(each.text(part) and is_same(value, gives[part]) for each, gives in mistakes)
+        ]
+        if not told:
+            raise value
+        return dict.fromkeys(told, value)
 
     def picture(self) -> Callable[[], Picture] | None:
         """Of the first case in which something is wrong; of the first case if nothing is."""
-        seen = [place for place, value in enumerate(self.values) if not isinstance(value, Failure)]
+        seen = [place for place, value in enumerate(self.values) if not isinstance(value, Exception)]
         wrong_places = {place for place, _ in self.wrong}
         place = min(seen, key=lambda place: place not in wrong_places, default=None)
         every = [(self.cases[place], self.values[place]) for place in seen]
         return None if place is None else self.judge.draw(self.cases[place], self.values[place], every)
 
-    @cached_property
-    def cells(self) -> list[tuple[int, str]]:
-        """What was tried: the place of each case, with each part of the exercise in it."""
-        return [(place, part) for place, given in enumerate(self.given) for part in given]
-
-    @cached_property
-    def wrong(self) -> list[tuple[int, str]]:
-        """Those of the cells in which something is wrong."""
-        return [(place, part) for place, part in self.cells if not self._gives(place, part, self.expected[place])]
-
-    def first_wrong(self, names: Mapping[str, str], verdicts: Mapping[str, Verdict]) -> Verdict:
-        """Of parts that count together: the first that is wrong in the first case in which any is, with its name."""
-        name_of = {part: name for name, part in names.items() if not verdicts[part].is_right}
-        if not name_of:
+    def first_wrong(self, verdicts: Mapping[str, Verdict], parts: Mapping[str, str]) -> Verdict:
+        """Of parts that count together, by the names that are said: the first that is wrong in the first wrong case."""
+        order = [part for _, part in self.wrong]
+        found = [name for name, verdict in verdicts.items() if not verdict.is_right]
+        if not found:
             return right()
-        part = next((part for _, part in self.wrong if part in name_of), next(iter(name_of)))
-        verdict, name = verdicts[part], name_of[part]
-        return replace(verdict, text=f"{name}: {verdict.text}", context=f"{name}: {verdict.context}")
+        name = min(found, key=lambda name: order.index(parts[name]) if parts[name] in order else len(order))
+        verdict = verdicts[name]
+        return replace(verdict, context=f"{name}: {verdict.context}")
 
     def verdict(self, part: str) -> Verdict:
         """On one part: its first wrong case, with the hint for all of them."""
-        tried = [place for place, own in self.cells if own == part]
-        source_of = self.judge.after.get(part)
+        judge, tried = self.judge, [cell for cell in self.cells if cell[1] == part]
+        source_of = judge.after.get(part)
         if callable(source_of):
-            tried = [place for place in tried if self.verdict(source_of(self.cases[place])).is_right]
+            tried = [cell for cell in tried if self.verdict(source_of(self.cases[cell[0]])).is_right]
             if not tried:
                 return not_done("no other part is right yet")
-        wrong_ones = [place for place in tried if (place, part) in self.wrong]
-        if not wrong_ones and any(part in expected for expected in self.expected[len(self.given) :]):
-            return not_done("it was not tried, because an earlier case was stopped")
+        wrong_ones = [cell for cell in tried if cell in self.wrong]
         if not wrong_ones:
-            return right()
-        case, value = self.cases[wrong_ones[0]], self.given[wrong_ones[0]][part]
-        said = self.judge.said(case)
+            is_left = any(part in expected for expected in self.expected[len(self.given) :])
+            return not_done("it was not tried, because an earlier case was stopped") if is_left else right()
+        place = wrong_ones[0][0]
+        case, value = self.cases[place], self.given[place][part]
+        said = judge.said(case)
         hint = self._hint(part, self.cells)
         if hint is None and (source := self._source(part, wrong_ones)):
             return wrong(FOLLOWS.format(source))
         # Of a truth value there is one wrong one: in the wrong cases alone, any mistake that is wrong there would fit.
-        for places in (tried,) if isinstance(self.expected[wrong_ones[0]][part], bool) else (tried, wrong_ones):
-            hint = hint or self._hint(part, [(place, part) for place in places])
-        if hint is None and value is None and not self.may_be_none:
-            nothing = self.values[wrong_ones[0]] is None
-            text = f"`{self.judge.name}` gives None: is a `return` missing?" if nothing else "this is None"
-            return not_done(text if self.judge.is_by_name or not said else f"{said}: {text}")
-        told = self._otherwise(part, wrong_ones[0]) if hint is None else hint
+        for cells in (tried,) if isinstance(self.expected[place][part], bool) else (tried, wrong_ones):
+            hint = hint or self._hint(part, cells)
+        if hint is None and value is None and not may_be_none(self.expected):
+            nothing = self.values[place] is None
+            text = f"`{judge.name}` gives None: is a `return` missing?" if nothing else "this is None"
+            return not_done(text if judge.is_by_name or not said else f"{said}: {text}")
+        told = self._otherwise(part, value, self.expected[place][part]) if hint is None else hint
         text = told(case, value) if callable(told) else told
         return replace(wrong(text, context=self._context(value, said)), hints=() if hint is None else (hint,))
 
@@ -386,25 +373,23 @@ class _Asked:
                 return text
         return None
 
-    def _source(self, part: str, wrong_ones: Sequence[int]) -> str | None:
+    def _source(self, part: str, wrong_ones: Sequence[tuple[int, str]]) -> str | None:
         """The wrong part from which this one follows in all of its wrong cases."""
         for name, source, formula in self.judge.follows:
             if name == part and any(source == other for _, other in self.wrong):
                 with suppress(TypeError, ValueError, LookupError, ZeroDivisionError):  # there are no such numbers
-                    own = [(self.given[place], self.cases[place]) for place in wrong_ones]
+                    own = [(self.given[place], self.cases[place]) for place, _ in wrong_ones]
                     if all(is_same(given[part], formula(case, given)) for given, case in own):
                         return source
         return None
 
-    def _otherwise(self, part: str, place: int) -> Text:
-        value, expected = self.given[place][part], number(self.expected[place][part])
-        if isinstance(value, Failure):
-            return str(value.error)
-        if isinstance(value, Advice):
-            return value
-        if expected is not None and value is not None and number(value) is None:
+    def _otherwise(self, part: str, value: Any, expected: Any) -> Text:
+        """The hint where none of a mistake's fits."""
+        if isinstance(value, (Exception, Advice)):
+            return str(value)
+        if number(expected) is not None and value is not None and number(value) is None:
             return NOT_A_NUMBER
-        if is_rounded(number(value), expected):
+        if is_rounded(number(value), number(expected)):
             return ROUNDED
         otherwise = self.judge.otherwise
         return otherwise[part] if isinstance(otherwise, Mapping) else otherwise
@@ -421,19 +406,16 @@ class _Asked:
         is_long = isinstance(value, (list, tuple)) and len(repr(value)) > _MOST_SHOWN
         if not said:
             return ""
-        if isinstance(value, Failure) or self.judge.observe or is_long:
+        if isinstance(value, Exception) or self.judge.observe or is_long:
             return f"{said}: "
         return f"{value!r} {said}: " if as_number is None else f"{as_number:.6g} {said}: "
 
 
-def _failure(error: Exception) -> Failure:
-    return Failure(getattr(error, "kind", type(error).__name__), error)
-
-
 def is_same(value: Any, expected: Any, tolerance: float = TOLERANCE) -> bool:
-    """Whether numbers, texts, and lists of these are equal, numbers to a relative error; failures by their kind."""
-    if isinstance(value, Failure) or isinstance(expected, Failure):
-        return isinstance(value, Failure) and isinstance(expected, Failure) and value.kind == expected.kind
+    """Whether numbers, texts, and lists of these are equal, numbers to a relative error; errors by their kind."""
+    if isinstance(value, Exception) and isinstance(expected, Exception):
+        kinds = [getattr(error, "kind", type(error).__name__) for error in (value, expected)]
+        return bool(kinds[0] == kinds[1])
     if (known := number(expected)) is not None:
         found = number(value)
         return found is not None and (is_near(found, known, tolerance) or (math.isnan(found) and math.isnan(known)))

@@ -1,7 +1,7 @@
 """`hvd` without Horovod: ranks are threads of this process, and what they compute together is computed with NumPy.
 
     program = lambda: hvd.allreduce(tf.constant(float(hvd.rank()))).numpy()
-    outcomes = run_ranks(FakeJob(size=4, per_host=2), program)
+    seen = run_ranks(FakeJob(size=4, per_host=2), program)
 
 It has the calls of `horovod.tensorflow` that a training program makes, with the same names, arguments and defaults. A
 collective ends when every rank has made the same call. Where real ranks would wait for ever, here one ends with an
@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from distlab.labs import fake_job
-from distlab.labs.fake_job import FakeJob, RankOutcome, Stalled
+from distlab.labs.fake_job import FakeJob, Observation, Stalled
 
 _REDUCTIONS: dict[str, Callable[..., Any]] = {"Average": np.mean, "Sum": np.sum, "Min": np.min, "Max": np.max}
 
@@ -30,11 +30,10 @@ class _Here(threading.local):
 _here = _Here()
 
 
-def run_ranks(job: FakeJob, program: Callable[..., Any], initialised: bool = True) -> list[RankOutcome]:
-    """Call `program()` on every rank of a new job; the outcomes by rank.
+def run_ranks(job: FakeJob, program: Callable[[], Any], initialised: bool = True) -> Observation:
+    """Call `program()` on every rank of a new job, as `fake_job.run_ranks` does.
 
-    With `initialised` hvd.init() has been called already. A rank that does not end in time is an outcome with the
-    error TimeoutError.
+    With `initialised` hvd.init() has been called already.
     """
 
     def begun(rank: int) -> Any:

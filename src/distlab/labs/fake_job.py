@@ -7,11 +7,15 @@ import ctypes
 import threading
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple
+
+from distlab.labs.plain_data import Record, as_record
 
 SECONDS = 18.0
 _SECONDS_BETWEEN_LOOKS = 0.1
 _SECONDS_TO_END = 1.0
+_WAITING = ("Stalled", "TimeoutError", "Abandoned")  # errors of ranks that wait for one that has failed
 
 
 class Stalled(Exception):
@@ -26,11 +30,48 @@ class _Stopped(BaseException):
     """Ends the thread of a rank that did not end in time; not an Exception, so that few programs catch it."""
 
 
-class RankOutcome(NamedTuple):
-    """What a rank's program returned, or class and message of what it raised."""
+class RankError(NamedTuple):
+    """An error on a rank: its class and its message."""
 
-    value: Any = None
-    error: tuple[str, str] | None = None
+    rank: int
+    kind: str
+    message: str
+
+    @property
+    def first_line(self) -> str:
+        """Of the message, shortened."""
+        lines = [line.strip() for line in self.message.splitlines() if line.strip()]
+        return lines[0][:200] if lines else "without a message"
+
+    def __str__(self) -> str:
+        return f"{self.kind}: {self.first_line}"
+
+
+@dataclass(frozen=True)
+class Observation:
+    """What a program did on every rank: by rank, its value, and class and message of its error, if any.
+
+    There are none where a student has not written it.
+    """
+
+    values: list[Any]
+    errors: list[tuple[str, str] | None]
+
+    @property
+    def is_written(self) -> bool:
+        """Whether there is such a program."""
+        return bool(self.values)
+
+    @property
+    def cause(self) -> RankError | None:
+        """The error that explains the others: one of a rank that waits only if no other rank failed."""
+        errors = [RankError(rank, *error) for rank, error in enumerate(self.errors) if error]
+        order = {kind: place for place, kind in enumerate(_WAITING, start=1)}
+        return min(errors, key=lambda error: order.get(error.kind, 0), default=None)
+
+    def records(self, kind: type[Record]) -> list[Record]:
+        """The values, by rank, that `plain` has made of dataclasses, when no rank failed."""
+        return [as_record(value, kind) for value in self.values]
 
 
 class FakeJob:
@@ -90,23 +131,23 @@ def _ranks(numbers: Sequence[int]) -> str:
     return f"rank{'s' if len(numbers) > 1 else ''} {', '.join(map(str, numbers))}"
 
 
-def run_ranks(job: FakeJob, program: Callable[[int], Any]) -> list[RankOutcome]:
-    """Call `program(rank)` in a thread for every rank of a new job; the outcomes by rank.
+def run_ranks(job: FakeJob, program: Callable[[int], Any]) -> Observation:
+    """Call `program(rank)` in a thread for every rank of a new job.
 
-    A rank that does not end in time is an outcome with the error TimeoutError, and its thread is ended.
+    A rank that does not end in time has the error TimeoutError, and its thread is ended.
     """
-    outcomes = [RankOutcome(error=("TimeoutError", f"rank {rank} did not end")) for rank in range(job.size)]
+    seen = Observation([None] * job.size, [("TimeoutError", f"rank {rank} did not end") for rank in range(job.size)])
 
     def live(rank: int) -> None:
         failed = True
         try:
-            outcomes[rank] = RankOutcome(program(rank))
+            seen.values[rank], seen.errors[rank] = program(rank), None
             failed = False
         except _Stopped:
             pass
         except BaseException as error:  # SystemExit of a student's program too
             failed = not isinstance(error, (Stalled, Abandoned))
-            outcomes[rank] = RankOutcome(error=(type(error).__name__, str(error)))
+            seen.errors[rank] = (type(error).__name__, str(error))
         finally:
             job.end(rank, failed)
 
@@ -119,7 +160,7 @@ def run_ranks(job: FakeJob, program: Callable[[int], Any]) -> list[RankOutcome]:
                 thread.join(_SECONDS_BETWEEN_LOOKS)
     finally:  # also when an alarm of the check ends the waiting
         _stop(threads)
-    return outcomes
+    return seen
 
 
 def _stop(threads: Sequence[threading.Thread]) -> None:

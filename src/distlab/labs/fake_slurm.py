@@ -14,7 +14,7 @@ import tempfile
 import tomllib
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -23,7 +23,6 @@ from distlab.labs.answer_errors import AnswerError, NotPlain
 from distlab.labs.number_judge import counted
 from distlab.labs.plain_data import Plain, as_record
 
-MAGIC = "#SBATCH"
 MOST_NODES, CPUS_PER_NODE, LONGEST, MOST_TASKS = 16, 256, 48 * 3600, 1001
 
 
@@ -42,6 +41,16 @@ class NeverEnds(WrongScript):
 # Options -------------------------------------------------------------------------------------------------------------
 
 _OPTIONS = tomllib.loads(Path(__file__).with_name("slurm_options.toml").read_text())
+_NUMBER = r"([1-9]\d{0,5})", 'Invalid numeric value "{text}" for --{name}.'
+_NATURAL = r"(\d{0,7})", _NUMBER[1]
+_FORMS = {
+    "nodes": (r"(\d{1,6})(?:-(\d{1,6}))?", '"{text}" is not a valid node count'),
+    "time": (r"(?:(\d{1,6})-)?(\d{1,6})(?::(\d{1,6}))?(?::(\d{1,6}))?", "Invalid --time specification"),
+    "signal": (r"(?i)(?:([RB]{1,2}):)?(?:SIG)?([A-Z0-9]+) *(?:@(\d{1,5}))?", "Invalid --signal specification"),
+    **dict.fromkeys(("ntasks", "ntasks-per-node", "cpus-per-task"), _NUMBER),
+    **dict.fromkeys(("wait", "kill-on-bad-exit"), _NATURAL),
+}
+"""What the value of an option must look like, and what Slurm says of another one."""
 
 
 def read_options(command: str, words: Sequence[str]) -> tuple[dict[str, str], list[str]]:
@@ -55,13 +64,9 @@ def read_options(command: str, words: Sequence[str]) -> tuple[dict[str, str], li
     optional = [name[:-1] for name in known if name.endswith("?")]
 
     def named(word: str) -> str:
-        if word.startswith("--"):
-            name, has_value, value = word[2:].partition("=")
-            whole = [option for option in optional if name and option.startswith(name)]
-        else:
-            has_value = value = word[2:]
-            whole = [option for option in optional if word[:1] == "-" and option == names_of.get(word[1:2])]
-        return f"--{whole[0]}-is={value}" if has_value and len(whole) == 1 else word
+        is_long = word.startswith("--")
+        name, _, value = word[2:].partition("=") if is_long else (names_of.get(word[1:2]), "", word[2:])
+        return f"--{name}-is={value}" if word[:1] == "-" and name in optional and value else word
 
     names = [name.rstrip("?") for name in known] + [f"{name}-is=" for name in optional]
     short = "".join(letter + ":" * (f"{name}=" in names) for letter, name in names_of.items())
@@ -78,6 +83,21 @@ def read_options(command: str, words: Sequence[str]) -> tuple[dict[str, str], li
     return options, list(words)[len(words) - len(rest) :]
 
 
+def _match(options: Mapping[str, str], name: str, command: str = "sbatch") -> re.Match[str] | None:
+    """The parts of an option's value; None without the option. Raises Refused."""
+    form, message = _FORMS[name]
+    match = re.fullmatch(form, options.get(name, ""))
+    if name in options and match is None:
+        raise Refused(f"{command}: error: {message.format(name=name, text=options[name])}")
+    return match if name in options else None
+
+
+def _count(options: Mapping[str, str], name: str, command: str = "sbatch") -> int | None:
+    """The number in an option's value, the larger one of a range; None without the option. Raises Refused."""
+    match = _match(options, name, command)
+    return int(match[match.lastindex or 1] or 0) if match else None
+
+
 # Jobs ----------------------------------------------------------------------------------------------------------------
 
 
@@ -91,28 +111,27 @@ class BatchJob:
     and are none.
     """
 
-    def __init__(self, interpreter: list[str], options: dict[str, str], ignored: list[str], longest: int) -> None:
-        """No job may take more than `longest` seconds. Raises Refused, WrongScript."""
-        least, nodes = _nodes(options["nodes"]) if "nodes" in options else (None, None)
-        per_node, ntasks = _count("ntasks-per-node", options), _count("ntasks", options)
-        cpus_per_task = _count("cpus-per-task", options)
+    def __init__(self, text: str, longest: int | None = None) -> None:
+        """What sbatch makes of a text; no job may take more than `longest` seconds. Raises Refused, WrongScript."""
+        self.interpreter, self.options, self.ignored = _read(text)
+        options = self.options
+        nodes, least = _count(options, "nodes"), _match(options, "nodes")
+        per_node, ntasks, cpus = (_count(options, name) for name in ("ntasks-per-node", "ntasks", "cpus-per-task"))
         if nodes is None:
-            nodes = -(-(ntasks or 1) // (per_node or CPUS_PER_NODE // (cpus_per_task or 1) or 1))
+            nodes = -(-(ntasks or 1) // (per_node or CPUS_PER_NODE // (cpus or 1) or 1))
         if ntasks is not None:
             nodes = min(nodes, ntasks)
         elif per_node is not None:
             ntasks = nodes * per_node
         if nodes > MOST_NODES:
             raise Refused(f"sbatch: error: Node count specification invalid (there are {MOST_NODES} nodes)")
-        self.interpreter, self.options, self.ignored = interpreter, options, ignored
-        self.nodes, self.least_nodes, self.ntasks = nodes, min(least or nodes, nodes), ntasks
-        self.tasks_per_node, self.cpus_per_task = per_node, cpus_per_task
+        self.nodes, self.least_nodes, self.ntasks = nodes, min(int(least[1]) if least else nodes, nodes), ntasks
+        self.tasks_per_node, self.cpus_per_task = per_node, cpus
         self.name, self.ranks = options.get("job-name", "script"), ntasks or nodes
         self.array, self.at_once = _array(options["array"]) if "array" in options else ([], None)
-        self.seconds = _seconds(options["time"], longest) if "time" in options else None
-        self.notice = _notice(options["signal"]) if "signal" in options else None
+        self.seconds, self.notice = _seconds(options, longest or LONGEST), _notice(options)
         self.most_per_node = -(-self.ranks // max(nodes, 1))
-        self.cpus_per_node = CPUS_PER_NODE if "exclusive" in options else self.most_per_node * (cpus_per_task or 1)
+        self.cpus_per_node = CPUS_PER_NODE if "exclusive" in options else self.most_per_node * (cpus or 1)
         if self.cpus_per_node > CPUS_PER_NODE or (per_node and ntasks and ntasks > per_node * nodes):
             raise Refused("sbatch: error: Requested node configuration is not available")
 
@@ -156,8 +175,8 @@ class BatchJob:
         return {f"SLURM_{name}": str(value) for name, value in variables.items() if value is not None}
 
 
-def submitted(text: str, longest: int | None = None) -> BatchJob:
-    """What sbatch makes of a script; `longest` is the most seconds that a job may take. Raises Refused, WrongScript."""
+def _read(text: str) -> tuple[list[str], dict[str, str], list[str]]:
+    """The interpreter of a script, its options, and lines that are only meant for options. Raises as BatchJob does."""
     if not text.startswith("#!"):
         raise Refused("sbatch: error: This does not look like a batch script. The first line must start with #!")
     if "\r" in text:
@@ -165,45 +184,28 @@ def submitted(text: str, longest: int | None = None) -> BatchJob:
     lines = text.splitlines()
     first = next((place for place, line in enumerate(lines) if line.strip() and line.lstrip()[0] != "#"), len(lines))
     options: dict[str, str] = {}
-    for line in lines[:first]:
-        if line.startswith(MAGIC):
-            try:
-                words = shlex.split(line[len(MAGIC) :], comments=True)  # a # ends it wherever it is
-            except ValueError:
-                raise Refused(f"sbatch: error: a quotation mark is not closed in {line}") from None
-            own, rest = read_options("sbatch", words)
-            if rest:
-                raise Refused(f"sbatch: error: Invalid directive found in batch script: {rest[0]}")
-            options |= own
-    ignored = [line for line in lines[:first] if re.match(rf"(?!{MAGIC})\s*#\s*(SBATCH|PBS)\b", line)]
-    late = [line for line in lines[first:] if line.startswith(MAGIC)]
-    if late:
-        raise WrongScript(f"`{quoted(late[0])}` comes after the first command. What does sbatch read there?")
-    return BatchJob(lines[0][2:].split(), options, ignored, longest or LONGEST)
+    for place, line in enumerate(lines):
+        if not line.startswith("#SBATCH"):
+            continue
+        if place >= first:
+            raise WrongScript(f"`{quoted(line)}` comes after the first command. What does sbatch read there?")
+        try:
+            words = shlex.split(line.removeprefix("#SBATCH"), comments=True)  # a # ends it wherever it is
+        except ValueError:
+            raise Refused(f"sbatch: error: a quotation mark is not closed in {line}") from None
+        own, rest = read_options("sbatch", words)
+        if rest:
+            raise Refused(f"sbatch: error: Invalid directive found in batch script: {rest[0]}")
+        options |= own
+    ignored = [line for line in lines[:first] if re.match(r"(?!#SBATCH)\s*#\s*(SBATCH|PBS)\b", line)]
+    return lines[0][2:].split(), options, ignored
 
 
-def _nodes(text: str, command: str = "sbatch") -> tuple[int, int]:
-    """The fewest and the most nodes of "4" or "2-4"."""
-    match = re.fullmatch(r"(\d{1,6})(?:-(\d{1,6}))?", text)
-    if not match:
-        raise Refused(f'{command}: error: "{text}" is not a valid node count')
-    return int(match[1]), int(match[2] or match[1])
-
-
-def _count(name: str, options: Mapping[str, str], command: str = "sbatch") -> int | None:
-    if name not in options:
-        return None
-    if not re.fullmatch(r"[1-9]\d{0,5}", options[name]):
-        raise Refused(f'{command}: error: Invalid numeric value "{options[name]}" for --{name}.')
-    return int(options[name])
-
-
-def _seconds(text: str, longest: int) -> int:
+def _seconds(options: Mapping[str, str], longest: int) -> int | None:
     """Of minutes, minutes:seconds, hours:minutes:seconds, or days-hours with or without minutes and seconds."""
-    is_endless = text.lower() in ("unlimited", "infinite", "-1")
-    match = re.fullmatch(r"(?:(\d{1,6})-)?(\d{1,6})(?::(\d{1,6}))?(?::(\d{1,6}))?", "0" if is_endless else text)
-    if not match:
-        raise Refused("sbatch: error: Invalid --time specification")
+    text = re.sub(r"(?i)^(unlimited|infinite|-1)$", "0", options.get("time", ""))
+    if (match := _match({"time": text} if "time" in options else {}, "time")) is None:
+        return None
     days, first, second, third = (int(part or 0) for part in match.groups())
     in_hours = match[1] or match[4]
     seconds = (days * 24 + first) * 3600 + second * 60 + third if in_hours else first * 60 + second
@@ -218,13 +220,14 @@ def _seconds(text: str, longest: int) -> int:
     return seconds
 
 
-def _notice(text: str) -> tuple[int, int, bool]:
-    match = re.fullmatch(r"(?:([RB]{1,2}):)?(?:SIG)?([A-Z0-9]+) *(?:@(\d{1,5}))?", text.upper())
+def _notice(options: Mapping[str, str]) -> tuple[int, int, bool] | None:
+    if (match := _match(options, "signal")) is None:
+        return None
     numbers = {each.name.removeprefix("SIG"): each.value for each in signal.Signals}
     numbers |= {str(number): number for number in numbers.values()}
-    if match is None or match[2] not in numbers:
+    if match[2].upper() not in numbers:
         raise Refused("sbatch: error: Invalid --signal specification")
-    return numbers[match[2]], int(match[3] or 60), "B" in (match[1] or "")
+    return numbers[match[2].upper()], int(match[3] or 60), "B" in (match[1] or "").upper()
 
 
 def _array(text: str) -> tuple[list[int], int | None]:
@@ -239,59 +242,10 @@ def _array(text: str) -> tuple[list[int], int | None]:
     return sorted(tasks), (int(at_once) if at_once.isdigit() else 0) or None
 
 
-# Steps ---------------------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Started:
-    """A program that a script has started, by srun or by itself: how many tasks on how many nodes.
-
-    cores: what srun was told of each task's, None if nothing.  kills: whether a task that fails ends the others.
-    waits: the seconds that they have when the first one has ended, None without a limit.  options: all that srun was
-    told, by long name.
-    """
-
-    name: str
-    arguments: list[str]
-    tasks: int = 1
-    nodes: int = 1
-    cores: int | None = None
-    kills: bool = False
-    waits: int | None = None
-    by_srun: bool = False
-    options: dict[str, str] = field(default_factory=dict)
-
-    @property
-    def layout(self) -> str:
-        """Such as "8 tasks on 4 nodes"."""
-        return f"{counted(self.tasks, 'task')} on {counted(self.nodes, 'node')}"
-
-
-def step(words: Sequence[str], job: BatchJob) -> Started:
-    """What `srun words…` starts in the script of a job, with the whole command as its arguments. Raises Refused."""
-    options, program = read_options("srun", words)
-    if not program:
-        raise Refused("srun: fatal: No command given to execute.")
-    asked = _count("ntasks", options, "srun")
-    nodes = _nodes(options["nodes"], "srun")[1] if "nodes" in options else None
-    tasks = asked or job.ntasks or (nodes or job.nodes) * (_count("ntasks-per-node", options, "srun") or 1)
-    nodes = min(nodes or job.nodes, tasks)
-    if nodes > job.nodes or tasks > nodes * job.cpus_per_node:
-        what = f"{tasks} tasks on {counted(nodes, 'node')}"
-        raise Refused(f"srun: error: Unable to create step: {what} are more than the job has there")
-    numbers = {"wait": options.get("wait") or "0", "kill-on-bad-exit": options.get("kill-on-bad-exit", "0") or "1"}
-    for name, number in numbers.items():
-        if not re.fullmatch(r"\d{1,7}", number):
-            raise Refused(f'srun: error: Invalid numeric value "{number}" for --{name}.')
-    waits, kills = map(int, numbers.values())
-    cores = _count("cpus-per-task", options, "srun")
-    return Started(program[0], program, tasks, nodes, cores, bool(kills), waits or None, True, options)
-
-
 # Running a script ----------------------------------------------------------------------------------------------------
 
 SECONDS = 15.0
-LONGEST_TEXT, MOST_PRINTED, MOST_CALLS = 10_000, 2000, 100
+MOST_PRINTED = 2000
 _PYTHON, _BASH = ("python", "python3"), ("bash", "sh")
 _FAKES = ("srun", *_PYTHON, "mpirun", "horovodrun", "scontrol", "sbatch", "scancel", "squeue", "module", "sleep")
 _FAKE = Path(__file__).with_name("fake_slurm_command.sh").read_text()
@@ -316,16 +270,16 @@ class ScriptRun:
 
 def run_script(
     namespace: Mapping[str, object], text: str, flags: list[str], runs: list[Circumstances]
-) -> list[dict[str, Plain]]:
-    """Run a script once under each of `runs`; the fields of a ScriptRun for each.
+) -> list[ScriptRun]:
+    """Run a script once under each of `runs`.
 
     flags: bash's own, such as -e.  The runs after one that does not end are left out.
     """
-    done: list[dict[str, Plain]] = []
+    done: list[ScriptRun] = []
     for under in runs:
         with tempfile.TemporaryDirectory(prefix="distlab-", ignore_cleanup_errors=True) as folder:
-            done.append(asdict(_run(Path(folder), text, flags, Circumstances(*under))))
-        if done[-1]["status"] is None:
+            done.append(_run(Path(folder), text, flags, Circumstances(*under)))
+        if done[-1].status is None:
             break
     return done
 
@@ -370,10 +324,51 @@ def _run(folder: Path, text: str, flags: list[str], under: Circumstances) -> Scr
             process.wait()
     calls = [call.split("\0") for call in record.read_text(errors="replace").split("\0END\0")[:-1]]
     status = None if code < 0 else code  # below 0: one of the limits has ended it
-    return ScriptRun(calls[:MOST_CALLS], status, printed.read_text(errors="replace")[:MOST_PRINTED])
+    return ScriptRun(calls, status, printed.read_text(errors="replace")[:MOST_PRINTED])
 
 
 # What a script did, as a judge sees it -------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Started:
+    """A program that a script has started, by srun or by itself: how many tasks on how many nodes.
+
+    cores: what srun was told of each task's, None if nothing.  kills: whether a task that fails ends the others.
+    waits: the seconds that they have when the first one has ended, None without a limit.  options: all that srun was
+    told, by long name.
+    """
+
+    name: str
+    arguments: list[str]
+    tasks: int = 1
+    nodes: int = 1
+    cores: int | None = None
+    kills: bool = False
+    waits: int | None = None
+    by_srun: bool = False
+    options: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def layout(self) -> str:
+        """Such as "8 tasks on 4 nodes"."""
+        return f"{counted(self.tasks, 'task')} on {counted(self.nodes, 'node')}"
+
+
+def step(words: Sequence[str], job: BatchJob) -> Started:
+    """What `srun words…` starts in the script of a job, with the whole command as its arguments. Raises Refused."""
+    options, program = read_options("srun", words)
+    if not program:
+        raise Refused("srun: fatal: No command given to execute.")
+    names = ("ntasks", "nodes", "ntasks-per-node", "cpus-per-task", "wait", "kill-on-bad-exit")
+    asked, nodes, per_node, cores, waits, kills = (_count(options, name, "srun") for name in names)
+    tasks = asked or job.ntasks or (nodes or job.nodes) * (per_node or 1)
+    nodes = min(nodes or job.nodes, tasks)
+    if nodes > job.nodes or tasks > nodes * job.cpus_per_node:
+        what = f"{tasks} tasks on {counted(nodes, 'node')}"
+        raise Refused(f"srun: error: Unable to create step: {what} are more than the job has there")
+    ends_others = bool(kills) or options.get("kill-on-bad-exit") == ""
+    return Started(program[0], program, tasks, nodes, cores, ends_others, waits or None, True, options)
 
 
 @dataclass(frozen=True)
@@ -391,36 +386,29 @@ class ScriptAttempt:
         return [program.name for program in self.programs]
 
 
-@dataclass(frozen=True)
-class Script:
-    """A student's text, and the job that sbatch makes of it."""
+class Script(BatchJob):
+    """A student's text, as the job that sbatch makes of it, and what it does when it runs."""
 
-    text: str
-    job: BatchJob
-
-    @classmethod
-    def of(cls, text: Plain, name: str, longest: int | None = None) -> "Script":
+    def __init__(self, text: Plain, name: str, longest: int | None = None) -> None:
         """`name` is that of the answer. Raises WrongScript if it cannot be submitted, or bash cannot run it."""
         if not isinstance(text, str):
             raise WrongScript(f"`{name}` is a text: the lines of a job script between triple quotation marks.")
-        if len(text) > LONGEST_TEXT:
-            raise WrongScript(f"The script has more than {LONGEST_TEXT} characters.")
         if text.lstrip().startswith("#!") and not text.startswith("#!"):
             raise WrongScript(
                 "The first line is empty, and sbatch wants #! there. What does the backslash in the example do?"
             )
         try:
-            job = submitted(text, longest)
+            super().__init__(text, longest)
         except Refused as reason:
             raise WrongScript(f"sbatch refuses the script, and says: {quoted(str(reason))}") from None
-        if not any(word.rpartition("/")[2] == "bash" for word in job.interpreter):
-            said = quoted(" ".join(job.interpreter) or "nothing")
+        if not any(word.rpartition("/")[2] == "bash" for word in self.interpreter):
+            said = quoted(" ".join(self.interpreter) or "nothing")
             raise WrongScript(f"The first line names {said}, and this check needs bash: #!/bin/bash.")
-        return cls(text, job)
+        self.text = text
 
     def attempts(self, answer: Answer, runs: Sequence[Circumstances]) -> list[ScriptAttempt]:
         """What the script does under each of these circumstances. Raises WrongScript, for example if it never ends."""
-        flags = [word for word in self.job.interpreter[1:] if re.fullmatch(r"-[eux]+", word)]
+        flags = [word for word in self.interpreter[1:] if re.fullmatch(r"-[eux]+", word)]
         records = answer.inside(run_script, self.text, flags, list(runs))
         attempts = [self._attempt(as_record(record, ScriptRun)) for record in records or []]  # type: ignore[union-attr]
         if len(attempts) != len(runs):
@@ -440,18 +428,17 @@ class Script:
             said = quoted(run.printed.strip().splitlines()[0])
             raise WrongScript(f"no program is started, and bash says: {said}")
         commands = [call for call in calls if call[0] in ("scontrol", "sbatch", "scancel")]
-        complaints = [line for line in run.printed.splitlines() if line.startswith("script: ")]
-        return ScriptAttempt(programs, run.status, commands, quoted(complaints[0]) if complaints else "")
+        complaints = [quoted(line) for line in run.printed.splitlines() if line.startswith("script: ")]
+        return ScriptAttempt(programs, run.status, commands, next(iter(complaints), ""))
 
     def _started(self, words: list[str]) -> Started | None:
         """The Python program that a command starts, if it does."""
-        started, called = Started(words[0], words), quoted(listed(words))
-        if words[0] == "srun":
-            try:
-                started = step(words[1:], self.job)
-            except Refused as reason:
-                says = self._cause(words) or f"{quoted(str(reason)).rstrip('.')}."
-                raise WrongScript(f"`{called}` fails: {says}") from None
+        called = quoted(listed(words))
+        try:
+            started = step(words[1:], self) if words[0] == "srun" else Started(words[0], words)
+        except Refused as reason:
+            says = self._cause(words) or f"{quoted(str(reason)).rstrip('.')}."
+            raise WrongScript(f"`{called}` fails: {says}") from None
         program = started.arguments
         if program[0].isdigit():
             asks = "How does an option with an optional value get it?"
@@ -464,8 +451,7 @@ class Script:
         place = next((place for place, word in enumerate(program) if word.endswith(".py")), None)
         if place is None or program[0].rpartition("/")[2] not in _PYTHON:
             return None
-        fields = vars(started) | {"name": program[place].rpartition("/")[2], "arguments": program[place + 1 :]}
-        return Started(**fields)
+        return replace(started, name=program[place].rpartition("/")[2], arguments=program[place + 1 :])
 
     def _cause(self, words: list[str]) -> str:
         """Why srun gets a number that is none: a variable without a value, or ^ for a power."""

@@ -22,11 +22,17 @@ def number(value: Plain) -> float | None:
     return float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else None
 
 
+def numbers_of(value: Plain) -> list[float] | None:
+    """A list, tuple or array of numbers as a list of floats; None for all else."""
+    listed = value.tolist() if isinstance(value, np.ndarray) else value
+    numbers = [number(item) for item in listed] if isinstance(listed, (list, tuple)) else [None]
+    return None if None in numbers else [item for item in numbers if item is not None]
+
+
 def are_two_numbers(pair: Plain) -> bool:
     """Whether it is a tuple, list or array of two finite numbers."""
-    items = pair.tolist() if isinstance(pair, np.ndarray) else pair
-    numbers = [number(item) for item in items] if isinstance(items, (tuple, list)) else []
-    return len(numbers) == 2 and all(value is not None and math.isfinite(value) for value in numbers)
+    numbers = numbers_of(pair)
+    return numbers is not None and len(numbers) == 2 and all(map(math.isfinite, numbers))
 
 
 def is_near(value: float | None, expected: float | None, tolerance: float = TOLERANCE) -> bool:

@@ -1,76 +1,17 @@
 """What a student's program does on the ranks of the fake Horovod; observed in the process of the student's code."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import asdict, dataclass, is_dataclass
-from typing import Any, NamedTuple
+from typing import Any
 from unittest import mock
 
-from distlab.labs.fake_horovod import hvd, run_ranks
-from distlab.labs.fake_job import FakeJob
-from distlab.labs.plain_data import Plain, Record, as_record
+from distlab.labs.fake_horovod import hvd
 
-_WAITING = ("Stalled", "TimeoutError", "Abandoned")  # errors of ranks that wait for one that has failed
 _NEEDED = {"the weights": "model/", "the momentum": "optimizer/_variables/", "epochs_done": "epochs_done/"}
 
 
 class GaveNothing(Exception):
     """A function that must return something returned None: it is not written yet."""
-
-
-class RankError(NamedTuple):
-    """An error on a rank: its class and its message."""
-
-    rank: int
-    kind: str
-    message: str
-
-    @property
-    def first_line(self) -> str:
-        """Of the message, shortened."""
-        lines = [line.strip() for line in self.message.splitlines() if line.strip()]
-        return lines[0][:200] if lines else "without a message"
-
-    def __str__(self) -> str:
-        return f"{self.kind}: {self.first_line}"
-
-
-@dataclass(frozen=True)
-class Observation:
-    """What a function did when every rank called it: by rank, its value, and "" or the class and message of its error.
-
-    values: the fields of a dataclass, by name, or what the function returned.
-    """
-
-    is_written: bool
-    values: list[Plain]
-    kinds: list[str]
-    messages: list[str]
-
-    @property
-    def cause(self) -> RankError | None:
-        """The error that explains the others: one of a rank that waits only if no other rank failed."""
-        messages = enumerate(zip(self.kinds, self.messages, strict=True))
-        errors = [RankError(rank, kind, message) for rank, (kind, message) in messages if kind]
-        order = {kind: place for place, kind in enumerate(_WAITING, start=1)}
-        return min(errors, key=lambda error: order.get(error.kind, 0), default=None)
-
-    def records(self, kind: type[Record]) -> list[Record]:
-        """The values, by rank, when no rank failed."""
-        return [as_record(value, kind) for value in self.values]
-
-
-def observed(job: FakeJob, program: Callable[[], object], initialised: bool = True) -> Observation:
-    """What `program()` gives on every rank, a dataclass as its fields."""
-    outcomes = run_ranks(job, program, initialised)
-    kinds, messages = zip(*(outcome.error or ("", "") for outcome in outcomes), strict=True)
-    values = [_fields(outcome.value) for outcome in outcomes]
-    return Observation(True, values, list(kinds), list(messages))
-
-
-def _fields(value: Any) -> Any:
-    """Those of a dataclass, by name; every other value as it is."""
-    return asdict(value) if is_dataclass(value) and not isinstance(value, type) else value
 
 
 def missing_in(checkpoint: str) -> list[str]:

@@ -6,6 +6,7 @@ equals everything, an array that lies about its sum) never reaches a judge.
 
 import inspect
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import fields, is_dataclass
 from decimal import Decimal
 from fractions import Fraction
 from itertools import islice
@@ -48,22 +49,22 @@ def plain(value: object, what: str = "the answer") -> Plain:
     NumPy scalars and arrays without dimensions stay what they are to arithmetic: the former become Python numbers.
     What a dictionary gives by keys(), values() or items(), and a range, become a list.
     Fractions and decimal numbers become float. Whatever has a method `numpy` (a TensorFlow tensor or variable) becomes
-    its array; other mappings become dict.
+    its array; other mappings become dict, and so do dataclasses, by the names of their fields.
     `what` is the subject of the error. Raises NotPlain for all else, and for what is deeper or larger than any answer.
     """
     return _Copy(what).of(value, 0)
 
 
 def as_record(value: Plain, kind: type[Record], what: str = "the answer") -> Record:
-    """The dataclass `kind` out of a dictionary of its fields, which `dataclasses.asdict` made next to student code.
+    """The dataclass `kind` again, out of the dictionary that `plain` made of one next to student code.
 
     That may be forged, so names and types are compared (of a list or dictionary not the items'). Raises NotPlain.
     """
     types = get_type_hints(kind, localns=globals())  # in which `Plain` has its names
     if isinstance(value, dict) and set(value) == set(types):
-        fields = cast(dict[str, Any], value)
-        if all(_has_type(fields[name], field_type) for name, field_type in types.items()):
-            return kind(**fields)
+        named = cast(dict[str, Any], value)
+        if all(_has_type(named[name], field_type) for name, field_type in types.items()):
+            return kind(**named)
     raise NotPlain(f"{what} does not have the form that the check needs")
 
 
@@ -97,6 +98,8 @@ class _Copy:
                 return own
         if type(value) in _LISTS:
             value = list(islice(cast(Iterable[object], value), MOST_ITEMS))
+        if is_dataclass(type(value)):
+            value = {each.name: getattr(value, each.name, None) for each in fields(cast(Any, value))}
         if isinstance(value, list):
             return [self.of(item, depth + 1) for item in list.__iter__(value)]
         if isinstance(value, tuple):

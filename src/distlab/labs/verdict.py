@@ -42,16 +42,16 @@ def picture(draw: Callable[[], Any], description: str, wrong: tuple[float, float
 
 @dataclass(frozen=True)
 class Verdict:
-    """RIGHT, WRONG or NOT_DONE; a text for the student; the share of the points, 0 to 1; how to draw what happened.
+    """RIGHT, WRONG or NOT_DONE; a hint for the student; the share of the points, 0 to 1; how to draw what happened.
 
-    `parts` are the verdicts on the parts that are not right yet, each after the names of those of which it holds, and
-    `below` is what the text says after them. `context` begins the text, and says where the hint holds; `hints` are
-    those of the mistakes in it. `waits`: other parts must be right first. `fault` is the error of a judge that could
-    not cope with an answer, which is for the instructor to look at.
+    `context` comes before the hint, and says where it holds; `parts`, after it, are the verdicts on the parts that are
+    not right yet, each with the names of those of which it holds; `below` is said last. `hints` are those of mistakes.
+    `waits`: other parts must be right first. `fault` is the error of a judge that could not cope with an answer, which
+    is for the instructor to look at.
     """
 
     state: State
-    text: str = ""
+    hint: str = ""
     share: float = 0.0
     picture: Callable[[], Picture] | None = None
     fault: str | None = None
@@ -67,9 +67,10 @@ class Verdict:
         return self.state == RIGHT
 
     @property
-    def hint(self) -> str:
-        """The text without its context."""
-        return self.text.removeprefix(self.context)
+    def text(self) -> str:
+        """All that is said."""
+        lines = [self.context + self.hint, *(f"{names}: {part}" for names, part in self.parts)]
+        return "\n".join([*lines, self.below] if self.below else lines)
 
     def __str__(self) -> str:
         return f"{self.state}: {self.text}" if self.text else str(self.state)
@@ -87,7 +88,7 @@ def wrong(hint: str, share: float = 0.0, picture: Callable[[], Picture] | None =
     """
     if not 0 <= share < 1:
         raise ValueError(f"a wrong answer gets a share from 0 to below 1 of the points, not {share}")
-    return Verdict(WRONG, context + hint, share, picture, context=context)
+    return Verdict(WRONG, hint, share, picture, context=context)
 
 
 def not_done(why: str = "") -> Verdict:
@@ -117,27 +118,27 @@ def parts(verdicts: Mapping[str, Verdict], weights: Mapping[str, float] | None =
     `weights` say how much each part counts; without them all count equally.
     """
     weights = weights or dict.fromkeys(verdicts, 1)
-    if all(verdict.is_right for verdict in verdicts.values()):
+    open_ones = {name: verdict for name, verdict in verdicts.items() if not verdict.is_right}
+    if not open_ones:
         return right(" ".join(verdict.text for verdict in verdicts.values() if verdict.text))
     if all(verdict.state == NOT_DONE for verdict in verdicts.values()):
         return not_done(next(iter(verdicts.values())).text)
     share = sum(weights[name] * verdict.share for name, verdict in verdicts.items()) / sum(weights.values())
-    count = sum(verdict.is_right for verdict in verdicts.values())
     alike: dict[str, list[str]] = {}
-    for name, verdict in verdicts.items():
-        if not verdict.is_right:
-            alike.setdefault(str(verdict), []).append(name)
-    told, names_of_hint = list[tuple[str, Verdict]](), dict[str, str]()
+    for name, verdict in open_ones.items():
+        alike.setdefault(str(verdict), []).append(name)
+    told: list[tuple[str, Verdict]] = []
+    names_of_hint: dict[str, str] = {}
     for names in alike.values():
         verdict, listed = verdicts[names[0]], _listed(names)
         before = names_of_hint.setdefault(verdict.hint, listed)
         reference = "the same as for {}.".format(before if before.startswith('"') else f'"{before}"')
         if before != listed and len(reference) < len(verdict.hint):
-            verdict = replace(verdict, text=verdict.context + reference)
+            verdict = replace(verdict, hint=reference)
         told.append((listed, verdict))
-    lines = [f"{names}: {verdict}" for names, verdict in told]
-    text = "\n".join([f"{count} of {len(verdicts)} parts {'is' if count == 1 else 'are'} right.", *lines])
-    hints = tuple(hint for verdict in verdicts.values() for hint in verdict.hints)
+    count = len(verdicts) - len(open_ones)
+    text = f"{count} of {len(verdicts)} parts {'is' if count == 1 else 'are'} right."
+    hints = tuple(hint for verdict in open_ones.values() for hint in verdict.hints)
     return Verdict(WRONG, text, share, hints=hints, parts=tuple(told))
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from distlab import cluster
 from distlab.labs import OwnAnswer, fake_slurm
-from distlab.labs.fake_slurm import Circumstances, Refused, Script, WrongScript, run_script, submitted
+from distlab.labs.fake_slurm import BatchJob, Circumstances, Refused, Script, WrongScript, run_script
 from distlab.runtime import processes
 from tests.distlab.cluster.cluster_bench import NEEDS_CLUSTER, lines_of_ranks, until
 from tests.distlab.labs.solutions import namespace_of
@@ -21,11 +21,11 @@ PROGRAMS = Path(__file__).parents[3] / "notebooks/programs/15_clusters/slurm"
 NODES = 9
 
 
-def job_of(options: str) -> fake_slurm.BatchJob:
-    return submitted(f"#!/bin/bash\n#SBATCH {options}\ntrue\n")
+def job_of(options: str) -> BatchJob:
+    return BatchJob(f"#!/bin/bash\n#SBATCH {options}\ntrue\n")
 
 
-def runs_of(body: str, count: int = 1) -> list[dict]:
+def runs_of(body: str, count: int = 1) -> list[fake_slurm.ScriptRun]:
     case = Circumstances(["one", "two words"], {"SLURM_NNODES": "2"}, {"train.py": 3})
     return run_script({}, f"#!/bin/bash\n{body}\n", [], [case] * count)
 
@@ -35,7 +35,7 @@ def runs_of(body: str, count: int = 1) -> list[dict]:
 
 @pytest.mark.parametrize("script", sorted(PROGRAMS.glob("*.sbatch")), ids=lambda path: path.stem)
 def test_the_scripts_of_the_chapter_are_accepted(script: Path) -> None:
-    job = submitted(script.read_text())
+    job = BatchJob(script.read_text())
     assert (job.name, job.interpreter) == (script.stem.replace("_", "-"), ["/bin/bash"])
 
 
@@ -52,22 +52,22 @@ def test_times_and_names_of_logs_are_read_as_the_manual_says() -> None:
 def test_bash_runs_the_script_and_commands_are_recorded() -> None:
     (run,) = runs_of('for size in 1 2; do srun -n $size bash -c "python train.py" "$2"; done\nexit $?')
     calls = [["srun", "-n", size, "bash", "-c", "python train.py", "two words"] for size in ("1", "2")]
-    assert (run["calls"], run["status"], run["printed"]) == (calls, 3, "")
+    assert (run.calls, run.status, run.printed) == (calls, 3, "")
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("body", ["while true; do :; done", "(/bin/sleep 1000; :) & wait", "yes"])
 def test_a_script_that_does_not_end_is_stopped(body: str) -> None:
     runs = runs_of(body, 2)
-    assert [run["status"] for run in runs] == [None]
-    assert all(len(run["printed"]) <= fake_slurm.MOST_PRINTED for run in runs)
+    assert [run.status for run in runs] == [None]
+    assert all(len(run.printed) <= fake_slurm.MOST_PRINTED for run in runs)
 
 
 @pytest.mark.slow
 def test_nothing_that_a_script_starts_survives() -> None:
     (run,) = runs_of("/bin/sleep 1000 > /dev/null 2>&1 &\necho $!\nexit 0")
-    assert run["status"] == 0
-    until(lambda: not psutil.pid_exists(int(run["printed"])), "what it left in the background still runs")
+    assert run.status == 0
+    until(lambda: not psutil.pid_exists(int(run.printed)), "what it left in the background still runs")
 
 
 # Next to a real one --------------------------------------------------------------------------------------------------
@@ -113,7 +113,7 @@ def slurm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[cluster.Cluster]
 
 def is_accepted(text: str) -> bool:
     try:
-        submitted(text)
+        BatchJob(text)
     except (Refused, WrongScript):
         return False
     return True
@@ -151,7 +151,7 @@ class TestReal:
         for options, line in zip(STEPS, output.read_text().splitlines(), strict=True):
             hosts = Counter(word for word in line.split() if word.startswith("node"))
             try:
-                step = fake_slurm.step([*options.split(), "hostname"], submitted(text))
+                step = fake_slurm.step([*options.split(), "hostname"], BatchJob(text))
                 expected = (step.tasks, step.nodes) if step.name == "hostname" else (0, 0)
             except Refused:
                 expected = (0, 0)
@@ -166,7 +166,7 @@ class TestReal:
         job = slurm.run(["sbatch", "--wait", "--parsable", str(tmp_path / "ask.sh")]).output.split()[0]
         lines = (tmp_path / f"ask-{job}.out").read_text().splitlines()
         by_slurm = dict(line.split("=", 1) for line in lines if "=" in line)
-        fake = submitted(text).environment(int(job))
+        fake = BatchJob(text).environment(int(job))
         assert {name: by_slurm.get(name) for name in fake} == fake
 
     def test_every_rank_of_lab_15_sees_the_eight_gpus_of_its_node(self, slurm: cluster.Cluster, tmp_path: Path) -> None:
@@ -191,9 +191,9 @@ class TestReal:
         (tmp_path / "script").write_text(text)
         send = ["sbatch", "--wait", "--parsable", f"--chdir={tmp_path}", str(tmp_path / "script"), "--data", "set 1"]
         run = slurm.run(send)
-        script = Script.of(text, "script")
+        script = Script(text, "script")
         statuses = {name: 3 * (name == failing) for name in ("prepare.py", "train.py", "evaluate.py")}
-        circumstances = Circumstances(["--data", "set 1"], script.job.environment(17), statuses)
+        circumstances = Circumstances(["--data", "set 1"], script.environment(17), statuses)
         (attempt,) = script.attempts(OwnAnswer({}), [circumstances])
         count: Counter[str] = Counter()
         for program in attempt.programs:
