@@ -4,7 +4,8 @@ import ast
 import copy
 import re
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
+from typing import NamedTuple
 
 OPERATORS: dict[type, list[type]] = {
     ast.Add: [ast.Sub],
@@ -32,10 +33,19 @@ NAMES |= {one: other for one, other in map(str.split, PAIRS)} | {other: one for 
 SYMMETRIC = re.compile(r"(min|max|isclose|allclose|maximum|minimum)$")  # the order of the arguments changes nothing
 
 
-def mutants(text: str) -> dict[str, str]:
-    """All mutants of the functions in `text`, in a fixed order: each whole text, with the statement that is changed."""
+class Mutant(NamedTuple):
+    """A changed solution: its whole text, and the smallest statement before and after."""
+
+    text: str
+    before: str
+    after: str
+
+
+def mutants(text: str) -> list[Mutant]:
+    """All mutants of the functions in `text`, each once, in a fixed order."""
     tree = ast.parse(text)
-    found = {ast.unparse(tree): ""}
+    unchanged = ast.unparse(tree)
+    found: dict[str, Mutant] = {}
     for function in [node for node in ast.walk(tree) if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))]:
         variables = sorted({node.arg for node in ast.walk(function.args) if isinstance(node, ast.arg)})
         names = [node for node in ast.walk(function) if isinstance(node, ast.Name)]
@@ -43,10 +53,15 @@ def mutants(text: str) -> dict[str, str]:
         for statement in [node for node in ast.walk(function) if isinstance(node, ast.stmt)][1:]:
             before = _head(statement)
             for node, after in list(_changes(statement, variables)):
-                with suppress(ValueError, AttributeError), _instead(node, after):  # it may be no Python
-                    now = f"without {before}" if isinstance(after, ast.Pass) else _head(statement)
-                    found.setdefault(ast.unparse(tree), now)
-    return dict(list(found.items())[1:])
+                with _instead(node, after):
+                    try:
+                        changed, now = ast.unparse(tree), _head(statement)
+                    except (ValueError, AttributeError):  # no Python
+                        continue
+                if changed != unchanged:
+                    now = f"without {before}" if isinstance(after, ast.Pass) else now
+                    found.setdefault(changed, Mutant(changed, before, now))
+    return list(found.values())
 
 
 def _own_nodes(statement: ast.stmt) -> Iterator[ast.AST]:
@@ -121,10 +136,8 @@ def _instead(node: ast.AST, after: ast.AST) -> Iterator[None]:
     """Let the node be another one in its tree for a while."""
     kind, fields = node.__class__, dict(vars(node))
     node.__class__, node.__dict__ = after.__class__, dict(vars(after))
-    try:
-        yield
-    finally:
-        node.__class__, node.__dict__ = kind, fields
+    yield
+    node.__class__, node.__dict__ = kind, fields
 
 
 def _head(statement: ast.AST) -> str:

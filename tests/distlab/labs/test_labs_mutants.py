@@ -1,12 +1,17 @@
 """A search for accepted wrong answers: no check accepts a solution with a small change, unless it changes nothing.
 
 Each exercise's own solution is changed in one place at a time (`mutants`), and the check must reject the result with
-the seed of the check; ten mutants of each exercise are tried. Those that it accepts are listed, with the reason why
-each gives the same on every legal input; another survivor fails the test.
+the seed of the check. The mutants that it accepts are listed in `surviving_mutants`, with the reason why each gives the
+same on every legal input; another survivor fails the test.
+
+Ten mutants of each exercise are tried in every run. `MUTANTS=all pytest tests/distlab/labs/test_labs_mutants.py` tries
+all of them, which takes half an hour, and finds what is listed and rejected by now.
 """
 
+import functools
 import importlib
 import json
+import os
 import sys
 
 import numpy as np
@@ -14,9 +19,11 @@ import pytest
 
 from distlab.labs import OwnAnswer, registry
 from tests.distlab.labs.judged_apart import WITH_TENSORFLOW, printed_apart
-from tests.distlab.labs.mutants import mutants
+from tests.distlab.labs.mutants import Mutant, mutants
 from tests.distlab.labs.solutions import solved_cells
+from tests.distlab.labs.surviving_mutants import SURVIVORS
 
+ALL = os.environ.get("MUTANTS") == "all"
 SECONDS = 1.0  # for a mutant that never ends; the check says so
 
 STARTS_PROCESSES = ("07", "start")  # its mutants are not tried
@@ -26,24 +33,19 @@ QUICK = [
     for exercise in registry.lab(number)
     if (number, exercise.name) not in (*WITH_TENSORFLOW, STARTS_PROCESSES)
 ]
-SURVIVORS = {
-    "model.fit(batches.prefetch(tf.data.AUTOTUNE), epochs=epochs, verbose=1)": "it only prints",
-    "model.compile(tf.keras.optimizers.SGD(rate * epochs), loss)": "WarmUp sets the rate before every step",
-    "if np.ptp(run['after'], axis=0).max() >= 1e-05:": "no two copies differ by exactly that",
-    "return 'step count' if np.allclose(factors, factors[-1]) else 'averages'": "if all are equal, any of them is",
-    "if int(training.step) % every == 0 or int(checkpoint.step) == last_step:": "both are the same variable",
-    "without rates, choice = (dict.fromkeys(('synchronous', 'backup workers', 'asynchronous')), None)": (
-        "each name gets another value in any case"
-    ),
-    "images = events(log, 'step')[-1]['images']": "they are the same in all steps",
-    "return 1 / slow / (1 // slow + (workers - 1) / normal)": "the rounding is less than the 3 % that the text allows",
-    "if coming[0] > end:": "the text leaves open what a fault does at the very moment at which something ends",
-    "return 'no shuffling' if first == sorted(second) else 'no set_epoch'": "all three orders are the same here",
-}
 
 
-def accepted(number: str, exercise: str, seconds: float, **known: object) -> list[str]:
+@functools.cache
+def tried(number: str, exercise: str) -> list[Mutant]:
+    """All mutants, or ten from all over the solution."""
+    found = mutants(solved_cells(number)[exercise])
+    count = len(found) if ALL else min(10, len(found))
+    return [found[round(place)] for place in np.linspace(0, len(found) - 1, count)]
+
+
+def accepted(number: str, exercise: str, seconds: float, **known: object) -> list[Mutant]:
     """The mutants that the check takes for right, as it does the solution; it may call names that are `known`."""
+    listed = SURVIVORS.get((number, exercise), {})
 
     def is_right(text: str, seconds: float = 60.0) -> bool:
         namespace: dict[str, object] = {"__name__": "notebook", **known}
@@ -51,23 +53,34 @@ def accepted(number: str, exercise: str, seconds: float, **known: object) -> lis
             exec(compile(text if name == exercise else cell, f"<{name}>", "exec"), namespace)
         return registry.lab(number)[exercise].verdict(OwnAnswer(namespace, seconds)).is_right
 
-    solution = solved_cells(number)[exercise]
-    assert is_right(solution)
-    found = list(mutants(solution).items())
-    tried = [found[round(place)] for place in np.linspace(0, len(found) - 1, min(10, len(found)))]
-    return [changed for text, changed in tried if changed not in SURVIVORS and is_right(text, seconds)]
+    assert is_right(solved_cells(number)[exercise])
+    return [
+        mutant
+        for mutant in tried(number, exercise)
+        if is_right(mutant.text, 60.0 if mutant.after in listed else seconds)
+    ]
+
+
+def assert_all_listed(number: str, exercise: str, accepted: list[Mutant]) -> None:
+    """Only the listed mutants are accepted, and those of the list are."""
+    listed = SURVIVORS.get((number, exercise), {})
+    survivors = [mutant[1:] for mutant in accepted if mutant.after not in listed]
+    assert not survivors, f"lab {number} accepts {len(survivors)} wrong answers to {exercise}: {survivors}"
+    obsolete = set(listed) - {mutant.after for mutant in accepted} if ALL else set()
+    assert not obsolete, f"these are rejected, or there are no such mutants: {obsolete}"
 
 
 @pytest.mark.filterwarnings("ignore")  # mutants divide by zero and forget to await
 @pytest.mark.parametrize(("number", "exercise"), QUICK)
 def test_no_mutant_is_accepted_without_a_reason(number: str, exercise: str) -> None:
-    assert accepted(number, exercise, SECONDS) == []
+    assert_all_listed(number, exercise, accepted(number, exercise, SECONDS))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("number", "exercise"), WITH_TENSORFLOW)
 def test_no_mutant_that_needs_tensorflow_is_accepted_without_a_reason(number: str, exercise: str) -> None:
-    assert printed_apart("tests.distlab.labs.test_labs_mutants", number, exercise) == []
+    found = printed_apart("tests.distlab.labs.test_labs_mutants", number, exercise)
+    assert_all_listed(number, exercise, [Mutant(*fields) for fields in found])
 
 
 @pytest.mark.parametrize(
@@ -81,7 +94,7 @@ def test_no_mutant_that_needs_tensorflow_is_accepted_without_a_reason(number: st
     ],
 )
 def test_a_mutant_has_one_small_change(text: str, changes: set[str]) -> None:
-    assert changes <= {*mutants(text).values()}
+    assert changes <= {mutant.after for mutant in mutants(text)}
 
 
 if __name__ == "__main__":
