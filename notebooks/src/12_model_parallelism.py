@@ -491,10 +491,10 @@ figure.legend(loc="outside upper center", ncols=3)
 draw.show(figure, f"GB of model states per device, ZeRO 0 to 3: {left.round(1)}")
 
 # %%
-programs.show(zero.__file__, "_Replica._reduced", "_Replica._update")
+programs.show(zero.__file__, "Replica.sum_over_ranks", "Replica.update_layer")
 
 # %% [markdown]
-# (`_mine` cuts out this rank's share.) Stage 3 also gathers each layer before every pass through it, forward and
+# (`own_share` is a view of this rank's part of an array.) Stage 3 also gathers each layer before every pass through it, forward and
 # backward. The program uses double precision: 8 bytes of value, 8 of gradient, 16 of momentum and variance per
 # parameter.
 #

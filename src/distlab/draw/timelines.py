@@ -29,7 +29,7 @@ _UNITS = (("seconds", 1.0), ("milliseconds", 1e3), ("microseconds", 1e6), ("nano
 
 # Of a pipeline's schedule, in inches: the figure, the rows' names, a letter of 8 points, the edges of its box.
 _WIDEST, _LEFT = 7.2, 0.75
-_LETTER, _EDGES = 0.068, 0.035
+_LETTER, _EDGES = 0.068, 0.025
 
 
 def timeline(run: Run) -> Figure:

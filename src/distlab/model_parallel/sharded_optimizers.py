@@ -146,76 +146,74 @@ class Trained:
     gathered_bytes: int
 
 
-class _Replica:
+class Replica:
     """One rank's part of the training: it holds what its stage lets it hold, and nothing else between two steps."""
 
     def __init__(self, rank: Rank, layers: Sequence[np.ndarray], stage: int, adam: Adam) -> None:
-        self._rank = rank
-        self._stage = stage
-        self._shapes = [layer.shape for layer in layers]
-        self.parameters = [self._mine(layer.ravel(), sharded=stage == 3).copy() for layer in layers]
-        self._states = [AdamState(adam, self._mine(layer.ravel(), sharded=stage >= 1)) for layer in layers]
-        self._gradients: dict[int, np.ndarray] = {}
+        self.rank = rank
+        self.stage = stage
+        self.shapes = [layer.shape for layer in layers]
+        flat, shares = [layer.ravel() for layer in layers], [self.own_share(layer.ravel()) for layer in layers]
+        self.parameters = [values.copy() for values in (shares if stage == 3 else flat)]
+        self.adam_states = [AdamState(adam, values) for values in (shares if stage >= 1 else flat)]
+        self.gradients: dict[int, np.ndarray] = {}
         self.bytes_held = StateBytes(0, 0, 0)
         self.gathered_bytes = 0
 
     async def step(self, inputs: np.ndarray, labels: np.ndarray, examples: int) -> None:
         """One step on this rank's part of a batch that has `examples` examples altogether."""
-        last = len(self._shapes) - 1
+        last = len(self.shapes) - 1
         activations = [inputs]
-        for index in range(len(self._shapes)):
+        for index in range(len(self.shapes)):
             layer = await self._layer(index)
             activations.append(layered_network.forward(layer, activations[-1], index == last))
         gradient = layered_network.loss_gradient(activations[-1], labels, examples)
-        for index in reversed(range(len(self._shapes))):
+        for index in reversed(range(len(self.shapes))):
             layer = await self._layer(index)
             inputs, outputs = activations[index : index + 2]
             gradient, by_layer = layered_network.backward(layer, inputs, outputs, gradient, index == last)
-            self._gradients[index] = await self._reduced(by_layer.ravel())
+            self.gradients[index] = await self.sum_over_ranks(by_layer.ravel())
         self._count()
-        for index in range(len(self._shapes)):
-            await self._update(index)
+        for index in range(len(self.shapes)):
+            await self.update_layer(index)
 
     async def _layer(self, index: int) -> np.ndarray:
         """A whole layer; in stage 3 it is gathered, and dropped as soon as the pass through it is done."""
         values = self.parameters[index]
-        if self._stage == 3:
-            values = await all_gather(self._rank, values)
+        if self.stage == 3:
+            values = await all_gather(self.rank, values)
             self.gathered_bytes = max(self.gathered_bytes, values.nbytes)
-        return values.reshape(self._shapes[index])
+        return values.reshape(self.shapes[index])
 
-    async def _reduced(self, gradient: np.ndarray) -> np.ndarray:
-        """The sum over the ranks: whole, or from stage 2 on only this rank's shard."""
-        if self._stage == 0:
-            return await ring_all_reduce(self._rank, gradient)
-        shard = await reduce_scatter(self._rank, gradient)
-        if self._stage >= 2:
-            return shard.copy()
-        # Stage 1 keeps the whole buffer, though only this rank's part of it holds a sum.
-        self._mine(gradient, sharded=True)[:] = shard
-        return gradient
+    def own_share(self, layer: np.ndarray) -> np.ndarray:
+        """The 1/N of a layer's values that this rank updates."""
+        return chunks_of(layer, self.rank.size)[self.rank.index]
 
-    async def _update(self, index: int) -> None:
-        values, gradient = self.parameters[index], self._gradients[index]
-        if self._stage in (1, 2):
-            shard = self._mine(values, sharded=True)
-            self._states[index].update(
-                shard,
-                gradient if self._stage == 2 else self._mine(gradient, sharded=True),
-            )
-            values[:] = await all_gather(self._rank, shard)
+    async def sum_over_ranks(self, gradient: np.ndarray) -> np.ndarray:
+        """What this rank keeps of a layer's gradient, after the backward pass through it."""
+        if self.stage == 0:
+            return await ring_all_reduce(self.rank, gradient)
+        own_sum = await reduce_scatter(self.rank, gradient)
+        if self.stage == 1:  # keeps the whole array, of which only its own share is a sum
+            self.own_share(gradient)[:] = own_sum
+            return gradient
+        return own_sum.copy()  # stages 2 and 3 drop the rest
+
+    async def update_layer(self, layer: int) -> None:
+        """One step of Adam; in stages 1 and 2 each rank updates its share and sends it to all."""
+        parameters, gradient = self.parameters[layer], self.gradients.pop(layer)
+        if self.stage in (0, 3):  # the rank has all of the layer, or its share of everything
+            self.adam_states[layer].update(parameters, gradient)
         else:
-            self._states[index].update(values, gradient)
-        del self._gradients[index]
-
-    def _mine(self, values: np.ndarray, sharded: bool) -> np.ndarray:
-        return chunks_of(values, self._rank.size)[self._rank.index] if sharded else values
+            own_sum = self.own_share(gradient) if self.stage == 1 else gradient
+            self.adam_states[layer].update(self.own_share(parameters), own_sum)
+            parameters[:] = await all_gather(self.rank, self.own_share(parameters))
 
     def _count(self) -> None:
         self.bytes_held = StateBytes(
             parameters=sum(values.nbytes for values in self.parameters),
-            gradients=sum(gradient.nbytes for gradient in self._gradients.values()),
-            optimizer=sum(state.nbytes for state in self._states),
+            gradients=sum(gradient.nbytes for gradient in self.gradients.values()),
+            optimizer=sum(state.nbytes for state in self.adam_states),
         )
 
 
@@ -234,7 +232,7 @@ async def train(
     Sends `bytes_sent` a step. Raises ValueError for an unknown stage.
     """
     _check_stage(stage)
-    replica = _Replica(rank, layers, stage, adam or Adam())
+    replica = Replica(rank, layers, stage, adam or Adam())
     for inputs, labels in batches:
         own_inputs, own_labels = (chunks_of(part, rank.size)[rank.index] for part in (inputs, labels))
         await replica.step(own_inputs, own_labels, len(labels))
