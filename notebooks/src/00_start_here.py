@@ -25,7 +25,7 @@
 # **Hardware.** Linux, or a Mac with Apple silicon. Two cores are enough; later chapters use GPUs if present.
 
 # %% tags=["parameters"]
-dataset = "digits"  # or mnist, fashion_mnist; described below: the program takes the digits
+dataset = "digits"  # not used in this chapter, which takes the digits
 epochs = 2  # passes over the 512 images of the first training
 workers = 2  # into how many devices the processor is divided
 
@@ -212,15 +212,13 @@ print(f"the weights differ by up to {difference:.0%} of the largest weight")
 # ours.
 
 # %% jupyter={"source_hidden": true}
-from distlab import data, devices, metrics, quizzes  # the course's library
+from distlab import devices, metrics, quizzes  # the course's library
 from course_tools.setup import doctor
 
 import os
 from functools import partial
 
 from IPython.display import Markdown
-
-print(data.describe(dataset))
 
 # %% [markdown] tags=["slide-text"]
 # ## Which Keras

@@ -473,9 +473,9 @@ for title, used in (("one device", single), (TITLE, strategy)):
         pairs = [(step[i : i + 2], PARTS[i]) for step in steps for i in (0, 1)]
         busy[title].append([draw.Interval(*times, part) for times, part in pairs])
 draw.show(
-    draw.busy(busy, [f"device {number}" for number in range(len(names))]),
+    draw.busy(busy, [f"device {number}" for number in range(workers)]),
     "Two strips over time, one row per device. On one device only device 0 has boxes. "
-    "Under MirroredStrategy each chosen device has boxes for each step, the others none.",
+    "Under MirroredStrategy each device has boxes for each step.",
 )
 together = int(np.sum(moments[..., 0].max(axis=0) < moments[..., 1].min(axis=0)))
 Markdown(
@@ -518,9 +518,9 @@ gains = {
 }
 gains["512 images per replica, one thread"] = own_thread[1] / own_thread[workers]
 figure = draw.bars(gains, f"speed-up with {workers} devices (line: one device)", "{:.2f} ×")
-figure.axes[0].axvline(1, color=draw.INK, linestyle="--", linewidth=1)
-for number in figure.axes[0].texts:
-    number.set_bbox({"facecolor": "white", "edgecolor": "none", "pad": 1})
+figure.axes[0].axvline(1, color=draw.INK, linestyle="--", linewidth=1, zorder=0)
+for number in figure.axes[0].texts:  # inside the bars, which the line does not cross
+    number.set(ha="right", color="white", position=(-4, 0))
 described = ", ".join(f"{name}: {gain:.2f}" for name, gain in gains.items())
 draw.show(figure, f"Speed-up. {described}. A dashed line marks 1, the speed of one device.")
 _, all_threads, one_thread = gains.values()
@@ -551,7 +551,7 @@ Markdown(
 # `jit_compile=True` compiles the training step with XLA, TensorFlow's compiler. On CPU devices that step would have to
 # touch the variables of several devices:
 
-# %% tags=["varies"]
+# %% jupyter={"source_hidden": true} tags=["varies"]
 with strategy.scope():
     model = models.mlp()
     loss = tf.keras.losses.SparseCategoricalCrossentropy(from_logits=True)
@@ -564,19 +564,23 @@ except (tf.errors.OpError, ValueError, NotImplementedError) as error:
     print(f"{type(error).__name__}: {trying}{reason.partition(' (defined')[0]} …")
 
 # %% [markdown]
-# With several CPU devices it fails: the step on device 0 touches a variable of replica 1. On GPUs `fit` accepts it
-# since TensorFlow 2.8 ([tensorflow#45940](https://github.com/tensorflow/tensorflow/issues/45940)): each GPU compiles
-# its own step. But long runs have crashed with `std::system_error`
-# ([tensorflow#56423](https://github.com/tensorflow/tensorflow/issues/56423), still open), embeddings fail
-# ([tf-keras#99](https://github.com/keras-team/tf-keras/issues/99)), and the optimizer must be created inside the scope
-# ([tf-keras#385](https://github.com/keras-team/tf-keras/issues/385)). In a custom loop, compile only the function that
-# computes *one replica's* gradients (`tf.function(jit_compile=True)`): it stays on one device, so it works on CPU
-# devices too. Test your model over a whole epoch.
-
-# %% [markdown]
+# With several CPU devices it fails: the step on device 0 touches a variable of replica 1.
+#
+# <details>
+# <summary>On GPUs, and with Keras 3</summary>
+#
+# On GPUs `fit` accepts it since TensorFlow 2.8
+# ([tensorflow#45940](https://github.com/tensorflow/tensorflow/issues/45940)): each GPU compiles its own step. But long
+# runs have crashed with `std::system_error` ([tensorflow#56423](https://github.com/tensorflow/tensorflow/issues/56423),
+# still open), embeddings fail ([tf-keras#99](https://github.com/keras-team/tf-keras/issues/99)), and the optimizer must
+# be created inside the scope ([tf-keras#385](https://github.com/keras-team/tf-keras/issues/385)). In a custom loop,
+# compile only the function that computes *one replica's* gradients (`tf.function(jit_compile=True)`): it stays on one
+# device, so it works on CPU devices too. Test your model over a whole epoch.
+#
 # **With Keras 3.** In one trial with Keras 3.15 on TensorFlow 2.21, `fit` on two logical CPU devices gave the weights
 # of one device. `jit_compile=True` failed, and so did `gradient_accumulation_steps`. Keras 3.7 could not build a
 # `Dropout` layer in a scope ([keras#20611](https://github.com/keras-team/keras/issues/20611)), so test your release.
+# </details>
 
 # %% [markdown]
 # ## Quiz

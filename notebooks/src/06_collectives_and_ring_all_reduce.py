@@ -10,7 +10,7 @@
 # # 06 Collectives and ring all-reduce
 #
 # **Goal.** Build the ring all-reduce step by step, know what each collective operation does and costs, and predict a
-# real all-reduce from two numbers measured on this machine.
+# real all-reduce roughly, from two numbers measured on this machine.
 #
 # **Time.** 35 minutes to read, under a minute to run.
 #
@@ -113,11 +113,17 @@ p = 4
 arrays = [np.arange(1, 5) * 10**rank for rank in range(p)]
 chunks = [np.array_split(array, p) for array in arrays]  # chunks[rank][number]: views
 
+
+def show(step):
+    rows = [" ".join(f"{number:4}" for number in array) for array in arrays]
+    print(f"step {step}:", *rows, sep=" | ")
+
+
 for step in range(p - 1):  # reduce-scatter: chunks travel to the right and grow
     sent = [chunks[rank][(rank - step) % p].copy() for rank in range(p)]
     for rank in range(p):
         chunks[rank][(rank - 1 - step) % p] += sent[rank - 1]
-    print(f"after step {step + 1}:", *arrays)
+    show(step + 1)
 
 # %% [markdown] tags=["slide-takeaway"]
 # After $p-1$ steps each rank has one finished chunk: rank $i$ has chunk $(i+1) \bmod p$. This half is called a
@@ -129,7 +135,7 @@ for step in range(p - 1):  # all-gather: finished chunks travel to the right and
     sent = [chunks[rank][(rank + 1 - step) % p].copy() for rank in range(p)]
     for rank in range(p):
         chunks[rank][(rank - step) % p][:] = sent[rank - 1]
-    print(f"after step {p + step}:", *arrays)
+    show(p + step)
 
 # %% [markdown]
 # All ranks have the same sum, none has handled more than another, and in each step all links were busy. Play the
@@ -406,9 +412,8 @@ draw.show(draw.timeline(uneven), "Timeline: ranks 0, 1 and 3 wait until rank 2 h
 
 # %% [markdown] tags=["slide-takeaway"]
 # The ring is as slow as its slowest link, because that link carries a chunk in every step. Tree and halving-doubling
-# use it in two steps (by hand × 4.00 and × 2.29; in the simulation others arrive meanwhile, or queue before the slow
-# one); the naive way uses only links of rank 0. The straggler delays the step by its extra time: the sum needs its
-# share, so no all-reduce can help.
+# use it in two steps; the naive way uses only links of rank 0. The straggler delays the step by its extra time: the sum
+# needs its share, so no all-reduce can help.
 #
 # A **hierarchical** all-reduce runs rings inside the hosts, where links are fast, and rings between hosts with a part
 # of the array each. Here 4 hosts have 4 ranks each. A link between hosts has a tenth of the bandwidth and more than
@@ -522,8 +527,8 @@ draw.show(figure, "Measured all-reduces by size as marks; as bands what α and �
 # $\alpha$ and a range of $\beta$ describe five powers of ten roughly. The ring's $\alpha$ is mostly Python, which packs
 # and unpacks each message. **Protocols:** MPI copies short messages through a buffer (*eager*) and asks before it sends
 # long ones (*rendezvous*); each way has its own $\alpha$ and $\beta$. **Memory:** on one machine a message is a copy,
-# and arrays that fit into the cache are copied faster. So $\beta$ is a *range*: between the fitted sizes expect a time
-# near the predicted range, and trust none beyond them.
+# and arrays that fit into the cache are copied faster. So $\beta$ is a *range*, and even that misses: between the
+# fitted sizes a measured time may lie a third outside what is predicted; beyond them trust nothing.
 #
 # > **Open MPI's thresholds.** With two ranks Open MPI 4.1 takes recursive doubling, a single step, below 4 KiB (so its
 # > α above is half a message's), and halving-doubling from 256 KiB on. To force one (4: ring):

@@ -40,6 +40,7 @@ from pathlib import Path
 import matplotlib.pyplot as plt
 import numpy as np
 import tensorflow as tf
+from IPython.display import Markdown, display
 
 from distlab import checks, costs, data, draw, frameworks, launch
 from distlab import model_parallel, programs, quizzes, recorded_results
@@ -230,10 +231,11 @@ checks.assert_equal(differences, [0.0] * len(differences), "weights")
 # ### Today: PyTorch and JAX
 #
 # TensorFlow's DTensor is a dead end: it is still `tf.experimental`, and Keras 3 does not support it. In PyTorch, this
-# program trains on a mesh of data × tensor parallel ranks:
+# divides a model on a mesh of data × tensor parallel ranks
+# ([mesh.py](programs/12_model_parallelism/mesh.py) compares it with an undivided one):
 
 # %%
-programs.show(PROGRAMS / "mesh.py")
+programs.show(PROGRAMS / "mesh.py", "divide", "train")
 
 
 # %% jupyter={"source_hidden": true} tags=["varies"]
@@ -246,7 +248,7 @@ def train_on_mesh():
 missing = frameworks.problem("torch")
 folder = PROGRAMS / "recorded"
 output, source = recorded_results.measured_or_recorded("mesh", missing, train_on_mesh, folder)
-print(output, f"Output {source}", sep="\n\n")
+print(output.rstrip(), *([f"\nOutput {source}"] if missing else []), sep="\n")
 
 # %% [markdown]
 # `parallelize_module` cuts columns and rows, and `fully_shard` divides what is left among the data-parallel ranks
@@ -494,9 +496,9 @@ draw.show(figure, f"GB of model states per device, ZeRO 0 to 3: {left.round(1)}"
 programs.show(zero.__file__, "Replica.sum_over_ranks", "Replica.update_layer")
 
 # %% [markdown]
-# (`own_share` is a view of this rank's part of an array.) Stage 3 also gathers each layer before every pass through it, forward and
-# backward. The program uses double precision: 8 bytes of value, 8 of gradient, 16 of momentum and variance per
-# parameter.
+# (`own_share` is this rank's part of an array, not copied.) Stage 3 also gathers each layer before every pass through
+# it, forward and backward. The program uses double precision: 8 bytes of value, 8 of gradient, 16 of momentum and
+# variance per parameter.
 #
 # **Predict.** How many bytes do stages 1, 2 and 3 send, compared with stage 0?
 
@@ -533,13 +535,15 @@ checks.assert_equal(differences, [0.0] * len(differences), "weights")
 cluster = costs.HARDWARE["selene"]
 sizes = ("1.7b", "7.5b", "39b", "175b")
 models = [costs.TRANSFORMERS[f"gpt-{size}"] for size in sizes]
-print(f"{'in GB':10}{'states':>8}{'activations':>14}{'recomputed':>13}{'GPUs':>7}")
+table = "| in GB | states | activations | recomputed | GPUs |\n|---|---:|---:|---:|---:|\n"
 for model in models:
     states = float(zero.model_state_bytes(model.parameters, 1, 0))
     kept = model.layers * model.layer_activation_bytes(1)
     inputs = model.layers * model.boundary_bytes(1)
-    numbers = f"{states / 1e9:8,.0f}{kept / 1e9:14,.0f}{inputs / 1e9:13,.1f}"
-    print(f"{model.name:10}{numbers}{np.ceil(states / cluster.memory_bytes):7,.0f}")
+    numbers = f"{states / 1e9:,.0f} | {kept / 1e9:,.0f} | {inputs / 1e9:,.1f}"
+    gpus = np.ceil(states / cluster.memory_bytes)
+    table += f"| {model.name} | {numbers} | {gpus:,.0f} |\n"
+display(Markdown(table))
 draw.calculator("memory")
 
 # %% [markdown] tags=["slide-predict"]
@@ -554,24 +558,25 @@ draw.calculator("memory")
 gpt, sequences = costs.TRANSFORMERS["gpt-175b"], 1536
 published = [one for one in costs.THROUGHPUTS if one.what.startswith(gpt.name)]
 rates = costs.compare_figures(published)  # three runs with a split, three with ZeRO 3
-print(f"{'':14}{'tensor × pipeline':22}formula   ZeRO 3 alone")
+table = "| GPUs | tensor × pipeline | formula | ZeRO 3 alone |\n|---:|---:|---:|---:|\n"
 for gpus, split, sharded in zip((384, 768, 1536), rates[:3], rates[3:], strict=True):
-    row = f"{gpus:6,} GPUs"
+    row = f"| {gpus:,} |"
     for rate in (split.figure.published, split.predicted, sharded.figure.published):
         seconds = gpt.training_flops(sequences) / (gpus * 1e12 * rate)
-        row += "" if rate == split.predicted else f"{rate:7.0f} TFLOP/s"
-        row += f"{seconds:5.0f} s"
-    print(row)
-slowest = gpt.training_flops(sequences) / (gpus * 1e12 * sharded.figure.published)
+        row += f" {seconds:.0f} s"
+        row += " |" if rate == split.predicted else f" ({rate:.0f} TFLOP/s) |"
+    table += f"{row}\n"
 traffic = 3 * 2 * gpt.parameters  # bytes: parameters twice, gradients once
-print(f"into each server {traffic / 1e9:,.0f} GB in {slowest:.0f} s")
-print(f"its links need {traffic * cluster.between.seconds_per_byte:.1f} s for them")
+alone = traffic * cluster.between.seconds_per_byte
+received = f"With ZeRO 3 each server receives {traffic / 1e9:,.0f} GB per step. "
+text = f"{received}Its links alone need {alone:.1f} s for them, not {seconds:.0f} s."
+Markdown(f"{table}\n{text}")
 
 # %% [markdown] tags=["slide-takeaway"]
 # Little from 384 to 768 GPUs, nothing from 768 to 1,536. With 384 GPUs computing takes nearly the whole step (compare
 # the split), and hides most of the traffic. The time from 768 on is a **fixed cost**, not congestion that grows. Each
 # GPU has one micro-batch, for which every server receives all parameters twice and the gradients once, however many
-# servers there are. The links alone need far less time (last line). We do not know what took the rest, so we predict no
+# servers there are. The links alone need far less time. We do not know what took the rest, so we predict no
 # time with ZeRO 3.
 #
 # Now the formula chooses: 512 GPUs, 1,024 sequences per step, splits by powers of two. ZeRO 2 is tried only without a
@@ -594,13 +599,16 @@ def fastest(model, gpus=512, sequences=1024):
     return min(steps, key=lambda step: step.step_seconds)
 
 
-print(f"{'':10}tensor  pipeline  data  ZeRO  micro     step  bubble  TFLOP/s  memory")
+table = "| model | tensor | pipeline | data | ZeRO | micro-batch | step | bubble | TFLOP/s "
+table += f"| memory |\n|---|{'---:|' * 9}\n"
 for model in models:
     step = fastest(model)
     split, memory = step.split, (step.state_bytes + step.activation_bytes) / 1e9
-    print(f"{model.name:10}{split.tensor:6}{split.pipeline:10}{step.data:6}", end="")
-    print(f"{split.zero:6}{split.micro_batch:7}{step.step_seconds:7.1f} s", end="")
-    print(f"{step.bubble_fraction:8.0%}{step.flops_per_device / 1e12:9.0f}{memory:5.0f} GB")
+    table += f"| {model.name} | {split.tensor} | {split.pipeline} | {step.data} "
+    table += f"| {split.zero} | {split.micro_batch} | {step.step_seconds:.1f} s "
+    table += f"| {step.bubble_fraction:.0%} | {step.flops_per_device / 1e12:.0f} "
+    table += f"| {memory:.0f} GB |\n"
+Markdown(table)
 
 # %% [markdown] tags=["slide-points"]
 # Small models need data parallelism alone, with ZeRO 1 when memory runs short. For larger ones:

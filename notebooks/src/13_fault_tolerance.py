@@ -198,7 +198,8 @@ quiet = {"TF_CPP_MIN_LOG_LEVEL": "3"}
 settings = {"workers": 2, "result": True, "echo": False, "environment": quiet}
 
 
-def show(run):
+def show(run, start=""):
+    print(f"{start}process by process, not in the order of time:")
     for name, output in sorted(run.output.items()):
         print(*(f"[{name}] {line}" for line in output.splitlines()), sep="\n")
 
@@ -209,7 +210,7 @@ def run_until_done(name, *fault):
     place = folder / name
     saves = ["--backup", place / "saves", "--steps-done", place, "--pause", 0.05]
     times = [time.time()]
-    for arguments in ([*saves, *fault], saves):
+    for start, arguments in (("first start, ", [*saves, *fault]), ("second start, ", saves)):
         arguments = ["--dataset", dataset, "--epochs", epochs, *arguments]
         try:
             run = launch.tensorflow(PROGRAMS / "train.py", *arguments, **settings)
@@ -217,7 +218,7 @@ def run_until_done(name, *fault):
             run = error.run
             print(f"ended first: {error.rank}, exit code {error.exit_code}")
         times.append(time.time())
-        show(run)
+        show(run, start)
     return [(times[0], times[1]), (times[1], times[2])], run.result
 
 
