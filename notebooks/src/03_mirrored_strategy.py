@@ -567,7 +567,7 @@ except (tf.errors.OpError, ValueError, NotImplementedError) as error:
 # With several CPU devices it fails: the step on device 0 touches a variable of replica 1.
 #
 # <details>
-# <summary>On GPUs, and with Keras 3</summary>
+# <summary>On GPUs</summary>
 #
 # On GPUs `fit` accepts it since TensorFlow 2.8
 # ([tensorflow#45940](https://github.com/tensorflow/tensorflow/issues/45940)): each GPU compiles its own step. But long
@@ -576,11 +576,12 @@ except (tf.errors.OpError, ValueError, NotImplementedError) as error:
 # be created inside the scope ([tf-keras#385](https://github.com/keras-team/tf-keras/issues/385)). In a custom loop,
 # compile only the function that computes *one replica's* gradients (`tf.function(jit_compile=True)`): it stays on one
 # device, so it works on CPU devices too. Test your model over a whole epoch.
-#
+# </details>
+
+# %% [markdown]
 # **With Keras 3.** In one trial with Keras 3.15 on TensorFlow 2.21, `fit` on two logical CPU devices gave the weights
 # of one device. `jit_compile=True` failed, and so did `gradient_accumulation_steps`. Keras 3.7 could not build a
 # `Dropout` layer in a scope ([keras#20611](https://github.com/keras-team/keras/issues/20611)), so test your release.
-# </details>
 
 # %% [markdown]
 # ## Quiz

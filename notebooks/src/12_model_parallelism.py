@@ -496,9 +496,9 @@ draw.show(figure, f"GB of model states per device, ZeRO 0 to 3: {left.round(1)}"
 programs.show(zero.__file__, "Replica.sum_over_ranks", "Replica.update_layer")
 
 # %% [markdown]
-# (`own_share` is this rank's part of an array, not copied.) Stage 3 also gathers each layer before every pass through
-# it, forward and backward. The program uses double precision: 8 bytes of value, 8 of gradient, 16 of momentum and
-# variance per parameter.
+# `own_share` cuts out this rank's part of an array, and `adam_states` has the momentum and variance of what this rank
+# updates. Stage 3 also gathers each layer before every pass through it, forward and backward. The program uses double
+# precision: 8 bytes of value, 8 of gradient, 16 of momentum and variance per parameter.
 #
 # **Predict.** How many bytes do stages 1, 2 and 3 send, compared with stage 0?
 
