@@ -57,7 +57,6 @@ _IMPORTS_TENSORFLOW = re.compile(r"^\s*(import|from) (tensorflow|tf_keras|horovo
 _SETS_VARIABLE = re.compile(
     r"""environ(?:\[["'](\w+)["']\] *=(?!=) *|\.setdefault\(["'](\w+)["'], *)(?:["'](\w*)["'])?"""
 )
-_SECONDS_TO_END = 5.0
 
 
 def early_variables(environment: Mapping[str, str]) -> dict[str, str]:
@@ -94,11 +93,8 @@ class PreparedInterpreter:
 
     def close(self) -> None:
         """End it, and whatever it still runs."""
-        try:
-            self.process.communicate(timeout=_SECONDS_TO_END)
-        except subprocess.TimeoutExpired:
-            self.process.kill()
-            self.process.wait()
+        with self.process:
+            self.process.kill()  # its programs end with it
         shutil.rmtree(self._folder, ignore_errors=True)
 
 

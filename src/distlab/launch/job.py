@@ -41,11 +41,6 @@ _OF_ANOTHER_JOB = re.compile(
 )
 
 
-def is_of_another_job(variable: str) -> bool:
-    """Whether an environment variable tells a process its place in a job, or the machines of an allocation."""
-    return bool(_OF_ANOTHER_JOB.fullmatch(variable))
-
-
 @dataclass(frozen=True)
 class Command:
     """What is started under a name, with the variables that it gets in addition to those of this process.
@@ -62,7 +57,7 @@ class Command:
 
         With such a variable a library would take the program for a rank of that other job.
         """
-        inherited = {name: value for name, value in os.environ.items() if not is_of_another_job(name)}
+        inherited = {name: value for name, value in os.environ.items() if not _OF_ANOTHER_JOB.fullmatch(name)}
         return inherited | UNTOLD | dict(self.environment)
 
 

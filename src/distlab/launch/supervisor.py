@@ -7,7 +7,7 @@ import sys
 import tempfile
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
 
@@ -69,7 +69,7 @@ class _Supervisor:
         self._pids: dict[str, int] = {}
         self._lines: dict[str, deque[str]] = {}
         self._ended: dict[str, Ended] = {}
-        self._unconnected = list(job.ranks)
+        self._unconnected = dict.fromkeys(job.ranks, "")
 
     def run(self) -> LaunchedRun:
         """Run the job to its end; raises WorkerFailed, WorkerMissing or DeadlinePassed with the run so far."""
@@ -145,7 +145,8 @@ class _Supervisor:
             elif now - begin > self._launched.seconds:
                 return self._late
             elif self._unconnected and now >= next_look:
-                self._unconnected = [name for name in self._unconnected if not self._has_connected(name)]
+                found = {name: self._why_unconnected(name) for name in self._unconnected}
+                self._unconnected = {name: why for name, why in found.items() if why}
                 if self._unconnected and now - begin > self._launched.start_seconds:
                     return self._missing
                 next_look = now + _SECONDS_BETWEEN_LOOKS
@@ -190,15 +191,24 @@ class _Supervisor:
             return _SECONDS_TO_END_RANKS if self._starter else _SECONDS_AFTER_FAILURE
         return _SECONDS_FOR_CAUSE
 
-    def _has_connected(self, name: str) -> bool:
-        if name in self._job.addresses:
-            return is_open(self._job.addresses[name])
-        if name in self._ended and self._ended[name].status == 0:
-            return True
-        with suppress(KeyError, psutil.Error):
-            process = psutil.Process(self._pids[name])
-            return any(each.net_connections("inet") for each in [process, *process.children(recursive=True)])
-        return False
+    def _why_unconnected(self, name: str) -> str | None:
+        """What a rank that has not connected lacks; None if it has."""
+        end = self._ended.get(name)
+        if address := self._job.addresses.get(name):
+            if is_open(address):
+                return None
+            why = f"nobody listens at {address}"
+        elif pid := self._pids.get(name):
+            if end and end.status == 0:
+                return None
+            with suppress(psutil.Error):
+                process = psutil.Process(pid)
+                if any(each.net_connections("inet") for each in [process, *process.children(recursive=True)]):
+                    return None
+            why = f"process {pid} on {HOST} has no connection"
+        else:
+            why = f"never started on {HOST}"
+        return why + (f", it has ended with exit code {end.status}" if end else "")
 
     def _failure(self, run: LaunchedRun) -> WorkerFailed:
         first, *others = [end for _, end in self._failures()]
@@ -225,25 +235,16 @@ class _Supervisor:
         )
 
     def _missing(self, run: LaunchedRun) -> WorkerMissing:
-        missing = [f"{name} ({self._place(name)})" for name in self._unconnected]
+        missing = [f"{name} ({why})" for name, why in self._unconnected.items()]
         connected = [name for name in self._job.ranks if name not in self._unconnected]
         waiting = f"; waiting for it: {', '.join(connected)}" if connected else ""
         message = (
             f"Within {self._launched.start_seconds:g} s these ranks did not connect: {', '.join(missing)}{waiting}. "
             "See what the program does there before it makes its strategy or initialises Horovod or MPI."
         )
-        return WorkerMissing(self._unconnected, message + self._last_lines(self._unconnected), run)
+        return WorkerMissing([*self._unconnected], message + self._last_lines(self._unconnected), run)
 
-    def _place(self, name: str) -> str:
-        if name in self._job.addresses:
-            place = f"nobody listens at {self._job.addresses[name]}"
-        elif name in self._pids:
-            place = f"process {self._pids[name]} on {HOST} has no connection"
-        else:
-            place = f"never started on {HOST}"
-        return place + (f", it has ended with exit code {self._ended[name].status}" if name in self._ended else "")
-
-    def _last_lines(self, names: Sequence[str]) -> str:
+    def _last_lines(self, names: Iterable[str]) -> str:
         text = ""
         for name in names:
             lines = list(self._lines.get(name, ()))[-_SHOWN_LINES:]
