@@ -39,19 +39,18 @@ def tensorflow(
     counts = {"chief": 1, "worker": workers, "ps": parameter_servers} if parameter_servers else {"worker": workers}
     tasks = {(kind, index): f"{kind} {index}" for kind, count in counts.items() for index in range(count)}
     tasks |= {("chief", 0): "chief"} if parameter_servers else {}
+    names = list(tasks.values())
     gpus, threads = _gpus(tasks), thread_variables(len(tasks) - parameter_servers)
     launched = LaunchedProgram(program, arguments, **settings)
 
     def job() -> Job:
-        addresses = dict(zip(tasks, free_addresses(len(tasks)), strict=True))
-        cluster = {kind: [addresses[kind, index] for index in range(count)] for kind, count in counts.items()}
+        addresses = dict(zip(names, free_addresses(len(names)), strict=True))
+        cluster = {kind: [addresses[tasks[kind, index]] for index in range(count)] for kind, count in counts.items()}
         commands = [
             Command(name, {"TF_CONFIG": tf_config(cluster, *task), **threads, **gpus[task], **launched.environment})
             for task, name in tasks.items()
         ]
-        ranks = list(tasks.values())
-        by_name = {tasks[task]: address for task, address in addresses.items()}
-        return Job(commands, ranks, ["chief"] if parameter_servers else ranks, by_name, may_lose)
+        return Job(commands, names, ["chief"] if parameter_servers else names, addresses, may_lose)
 
     return run(launched, job)
 
