@@ -24,7 +24,7 @@ class PreparedRuns:
         """What `python program.py …` prints, and its exit status, in this folder, by default in the working one."""
         command = [sys.executable, str(program), *map(str, arguments)]
         if self._interpreter:
-            command = rank_process.command("-", command, self._interpreter.path)
+            command = rank_process.command(command, server=self._interpreter.path)
         return processes.run(command, 900, cwd=folder)
 
     def close(self) -> None:

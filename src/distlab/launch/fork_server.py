@@ -45,7 +45,7 @@ from distlab.runtime import environment as course_environment
 from distlab.runtime import processes
 
 Request = dict[str, Any]
-"""`arguments` without the interpreter, `environment`, `folder`, the numbers of `processors`, `streams`."""
+"""`name`, `arguments` without the interpreter, `environment`, `folder`, the numbers of `processors`."""
 
 # What mpirun, horovodrun and the launcher tell a single process; libraries read it when training begins, not before.
 # mpirun adds the folder of its own libraries, which this environment's programs find without it.
@@ -57,7 +57,6 @@ _IMPORTS_TENSORFLOW = re.compile(r"^\s*(import|from) (tensorflow|tf_keras|horovo
 _SETS_VARIABLE = re.compile(
     r"""environ(?:\[["'](\w+)["']\] *=(?!=) *|\.setdefault\(["'](\w+)["'], *)(?:["'](\w*)["'])?"""
 )
-_SECONDS_TO_END = 5.0
 
 
 def early_variables(environment: Mapping[str, str]) -> dict[str, str]:
@@ -94,11 +93,8 @@ class PreparedInterpreter:
 
     def close(self) -> None:
         """End it, and whatever it still runs."""
-        try:
-            self.process.communicate(timeout=_SECONDS_TO_END)
-        except subprocess.TimeoutExpired:
-            self.process.kill()
-            self.process.wait()
+        with self.process:
+            self.process.kill()  # its programs end with it
         shutil.rmtree(self._folder, ignore_errors=True)
 
 
@@ -148,37 +144,37 @@ def _serve(listener: socket.socket, set_by_imports: Mapping[str, str]) -> Reques
 def _carry_out(connection: socket.socket, set_by_imports: Mapping[str, str]) -> Request:
     """Fork the program of one request, tell its process id and its exit status, and end this process.
 
-    In the forked one it returns the request as soon as the program may begin.
+    In the forked one it returns the request.
     """
     _end_with_parent()
-    rank_process.adopt()
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     _, streams, _, _ = socket.recv_fds(connection, 1, 3)
     with connection.makefile("rb") as lines:
-        request = {**json.loads(lines.readline()), "streams": streams}
+        request = json.loads(lines.readline())
     # A request may have these already: horovodrun, forked itself, hands them to its ranks.
     variables = {**set_by_imports, **request["environment"]}
     read_already = early_variables(os.environ), sorted(os.sched_getaffinity(0))
     if (early_variables(variables), request["processors"]) != read_already:
         os._exit(0)  # the program runs without the server
+    for number, stream in enumerate(streams):
+        os.dup2(stream, number)
+        os.close(stream)
+    rank_process.begin(request["name"])
     if (pid := os.fork()) == 0:
         _end_with_parent()
-        if not connection.recv(1):  # whoever asked for it is gone
-            os._exit(1)
         connection.close()
         return {**request, "environment": variables}
-    for number in streams:
-        os.close(number)
-    connection.sendall(json.dumps({"pid": pid}).encode() + b"\n")
     poll = select.poll()
     poll.register(os.pidfd_open(pid), select.POLLIN)
     poll.register(connection, select.POLLRDHUP)
-    poll.poll()  # the program has ended, or who asked for it has
+    with suppress(OSError):  # whoever asked for it may be gone
+        connection.sendall(f"{pid}\n".encode())
+        poll.poll()  # until the program has ended, or who asked for it has
     os.kill(pid, signal.SIGKILL)
-    _, status = os.waitpid(pid, 0)
-    rank_process.kill_children()  # what the program has left
+    status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+    rank_process.end(request["name"], status)
     with suppress(OSError):
-        connection.sendall(json.dumps({"status": os.waitstatus_to_exitcode(status)}).encode() + b"\n")
+        connection.sendall(f"{status}\n".encode())
     os._exit(0)
 
 
@@ -190,9 +186,6 @@ def _end_with_parent() -> None:
 def _become(request: Request) -> None:
     """Turn this forked process into one that the request describes, all but running the program."""
     os.setsid()
-    for number, stream in enumerate(request["streams"]):
-        os.dup2(stream, number)
-        os.close(stream)
     for signal_number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(signal_number, signal.SIG_DFL)
     os.chdir(request["folder"])

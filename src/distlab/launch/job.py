@@ -9,9 +9,8 @@ import socket
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, suppress
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TypedDict
 
 from distlab.runtime.errors import PlainError
 from distlab.runtime.tables import as_typed
@@ -42,11 +41,6 @@ _OF_ANOTHER_JOB = re.compile(
 )
 
 
-def is_of_another_job(variable: str) -> bool:
-    """Whether an environment variable tells a process its place in a job, or the machines of an allocation."""
-    return bool(_OF_ANOTHER_JOB.fullmatch(variable))
-
-
 @dataclass(frozen=True)
 class Command:
     """What is started under a name, with the variables that it gets in addition to those of this process.
@@ -63,7 +57,7 @@ class Command:
 
         With such a variable a library would take the program for a rank of that other job.
         """
-        inherited = {name: value for name, value in os.environ.items() if not is_of_another_job(name)}
+        inherited = {name: value for name, value in os.environ.items() if not _OF_ANOTHER_JOB.fullmatch(name)}
         return inherited | UNTOLD | dict(self.environment)
 
 
@@ -85,38 +79,21 @@ class Job:
     ranks_may_fail: bool = False
 
 
-class Settings(TypedDict, total=False):
+@dataclass(kw_only=True)
+class Settings:
     """The settings that every way of starting accepts.
 
-    seconds: for the whole job (900).  start_seconds: until every rank has connected (300).  echo: print the shell
-    commands that do the same by hand, and every line as it comes (True).  result: add `--result {result}` to the
-    arguments (False); wherever `{result}` is in them, the path of a file takes its place, which is read as JSON
-    afterwards.  environment: variables of all processes, which take precedence over those that the launcher sets.
+    seconds: for the whole job.  start_seconds: until every rank has connected.  echo: print the shell commands that do
+    the same by hand, and every line as it comes.  result: add `--result {result}` to the arguments; wherever `{result}`
+    is in them, the path of a file takes its place, which is read as JSON afterwards.  environment: variables of all
+    processes, which take precedence over those that the launcher sets.
     prepared: fork the processes of a program that imports TensorFlow from an interpreter that has imported it already,
-    on Linux (True); False gives each an interpreter of its own, as a shell does.
-    module: the program is the name of a module, such as "package.train", and runs as `python -m` runs it (False).
+    on Linux; False gives each an interpreter of its own, as a shell does.
+    module: the program is the name of a module, such as "package.train", and runs as `python -m` runs it.
     python: the interpreter of another environment that runs the program; torchrun or its like is looked for beside it
-    first (this one's).
+    first.
     """
 
-    seconds: float
-    start_seconds: float
-    echo: bool
-    result: bool
-    environment: Mapping[str, str]
-    prepared: bool
-    module: bool
-    python: str | Path
-
-
-@dataclass
-class LaunchedProgram:
-    """What the processes of a job run, and how long they may; the fields from `seconds` on are those of `Settings`."""
-
-    file: str | Path
-    arguments: Sequence[object]
-    python_options: Sequence[str] = ()
-    _: KW_ONLY
     seconds: float = SECONDS
     start_seconds: float = START_SECONDS
     echo: bool = True
@@ -125,6 +102,15 @@ class LaunchedProgram:
     prepared: bool = True
     module: bool = False
     python: str | Path = sys.executable
+
+
+@dataclass
+class LaunchedProgram(Settings):
+    """What the processes of a job run, and how long they may."""
+
+    file: str | Path
+    arguments: Sequence[object]
+    python_options: Sequence[str] = ()
 
     def __post_init__(self) -> None:
         """Raises LaunchError if there is no such program."""

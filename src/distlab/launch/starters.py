@@ -1,16 +1,17 @@
 """The ways to start N processes of one program: TF_CONFIG, mpirun, horovodrun, torchrun, MXNet's roles, or one.
 
-All raise LaunchError, once processes run WorkerFailed, WorkerMissing or DeadlinePassed; in no case is one left.
+All accept the fields of `job.Settings` by name. All raise LaunchError, once processes run WorkerFailed, WorkerMissing
+or DeadlinePassed; in no case is one left.
 """
 
 import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Unpack
+from typing import Any
 
 from distlab import devices
 from distlab.cluster_spec import tf_config
-from distlab.launch.job import Command, Job, LaunchedProgram, LaunchedRun, Settings, free_addresses
+from distlab.launch.job import Command, Job, LaunchedProgram, LaunchedRun, free_addresses
 from distlab.launch.supervisor import run
 
 PROCESSES = 2
@@ -24,7 +25,7 @@ def tensorflow(
     workers: int = PROCESSES,
     parameter_servers: int = 0,
     may_lose: bool = False,
-    **settings: Unpack[Settings],
+    **settings: Any,
 ) -> LaunchedRun:
     """Run a TensorFlow program as a cluster of processes, each with its TF_CONFIG.
 
@@ -38,24 +39,23 @@ def tensorflow(
     counts = {"chief": 1, "worker": workers, "ps": parameter_servers} if parameter_servers else {"worker": workers}
     tasks = {(kind, index): f"{kind} {index}" for kind, count in counts.items() for index in range(count)}
     tasks |= {("chief", 0): "chief"} if parameter_servers else {}
+    names = list(tasks.values())
     gpus, threads = _gpus(tasks), thread_variables(len(tasks) - parameter_servers)
     launched = LaunchedProgram(program, arguments, **settings)
 
     def job() -> Job:
-        addresses = dict(zip(tasks, free_addresses(len(tasks)), strict=True))
-        cluster = {kind: [addresses[kind, index] for index in range(count)] for kind, count in counts.items()}
+        addresses = dict(zip(names, free_addresses(len(names)), strict=True))
+        cluster = {kind: [addresses[tasks[kind, index]] for index in range(count)] for kind, count in counts.items()}
         commands = [
             Command(name, {"TF_CONFIG": tf_config(cluster, *task), **threads, **gpus[task], **launched.environment})
             for task, name in tasks.items()
         ]
-        ranks = list(tasks.values())
-        by_name = {tasks[task]: address for task, address in addresses.items()}
-        return Job(commands, ranks, ["chief"] if parameter_servers else ranks, by_name, may_lose)
+        return Job(commands, names, ["chief"] if parameter_servers else names, addresses, may_lose)
 
     return run(launched, job)
 
 
-def alone(program: str | Path, *arguments: object, **settings: Unpack[Settings]) -> LaunchedRun:
+def alone(program: str | Path, *arguments: object, **settings: Any) -> LaunchedRun:
     """Run a program as one process, which may start others; its name is "program"."""
     launched = LaunchedProgram(program, arguments, **settings)
     return run(launched, lambda: Job([Command("program", launched.environment)], [], ["program"]))
@@ -66,7 +66,7 @@ def mpirun(
     *arguments: object,
     ranks: int = PROCESSES,
     options: Sequence[str] = (),
-    **settings: Unpack[Settings],
+    **settings: Any,
 ) -> LaunchedRun:
     """Run a program as ranks of MPI; `options` go to mpirun. Names of the processes: "rank 0" and so on."""
     as_root = ["--allow-run-as-root"] if os.geteuid() == 0 else []
@@ -83,7 +83,7 @@ def horovodrun(
     *arguments: object,
     ranks: int = PROCESSES,
     options: Sequence[str] = ("--gloo",),
-    **settings: Unpack[Settings],
+    **settings: Any,
 ) -> LaunchedRun:
     """Run a program under horovodrun; `options` go to it. Names of the processes: "rank 0" and so on.
 
@@ -95,9 +95,7 @@ def horovodrun(
     return _run_ranks(launched, ranks, "horovodrun", ["-np", str(ranks), *options], is_elastic)
 
 
-def mxnet(
-    program: str | Path, *arguments: object, workers: int = 2, servers: int = 1, **settings: Unpack[Settings]
-) -> LaunchedRun:
+def mxnet(program: str | Path, *arguments: object, workers: int = 2, servers: int = 1, **settings: Any) -> LaunchedRun:
     """Run a program of MXNet with a scheduler, `servers` that hold the key-value store, and `workers`.
 
     The job is over when all workers are; the launcher then ends the rest. Names of the processes: "scheduler",
@@ -126,7 +124,7 @@ def torchrun(
     *arguments: object,
     ranks: int = PROCESSES,
     options: Sequence[str] = (),
-    **settings: Unpack[Settings],
+    **settings: Any,
 ) -> LaunchedRun:
     """Run a PyTorch program under torchrun; `options` go to it. Names of the processes: "rank 0" and so on."""
     launched = LaunchedProgram(program, arguments, **settings)

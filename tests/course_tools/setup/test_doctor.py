@@ -29,11 +29,11 @@ def test_horovod_is_ok_only_after_a_right_all_reduce_over_two_ranks(
 ) -> None:
     monkeypatch.setattr(doctor, "version", lambda package: "1.0")
     monkeypatch.setattr(launch, "horovod_problem", lambda: None)
-    monkeypatch.setattr(doctor, "_sum_of_two_ranks", lambda: {"total": total, "over": ["Gloo", "MPI"]})
-    [row] = doctor._horovod()
+    monkeypatch.setattr(doctor, "_over_two_ranks", lambda *job: {"total": total, "over": ["Gloo", "MPI"]})
+    row = doctor._horovod()
     assert row.ok is (total == 3) and row.state.startswith("1.0 with Gloo and MPI: 1 + 2 = ")
     monkeypatch.setattr(launch, "horovod_problem", lambda: "a reason")
-    assert [(row.ok, row.fix) for row in doctor._horovod()] == [(False, "a reason")]
+    assert (doctor._horovod().ok, doctor._horovod().fix) == (False, "a reason")
 
 
 @pytest.mark.slow
