@@ -169,9 +169,9 @@ class SandboxedWork:
         SimulationError.
         """
         its = self._jails[jail] = self._jails.get(jail) or _Jail(self._setting)
-        while its.cells_run < len(self._done):
-            its.cells_run += 1
-            self._ask("run_cell", self._done[its.cells_run - 1], jail=jail)
+        missed, its.cells_run = self._done[its.cells_run :], len(self._done)
+        for cell in missed:
+            self._ask("run_cell", cell, jail=jail)
         token = secrets.token_hex(8)  # so that nothing can be sent before it is asked for
         message = {"do": what, "token": token, "arguments": plain(arguments), "named": plain(named or {})}
         try:
