@@ -45,6 +45,7 @@ class Kind(StrEnum):
 class Limits:
     """On what all processes of a jail use together: bytes of memory and disk, processes, files on the disk.
 
+    files: bubblewrap makes disks without this limit.
     each: those that the system keeps for each process, as `resource` names them.
     """
 

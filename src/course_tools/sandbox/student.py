@@ -161,10 +161,11 @@ class Student(OwnAnswer):
         looks = getattr(importlib.import_module(module), function)
         return self.inside(looks, *arguments, respond=self._ask if asks else None)
 
-    def start_rank(self, index: int, name: str, size: int, *inputs: Plain) -> None:
-        """Let the program `name` be what rank `index` of `size` runs."""
+    def start_rank(self, index: int, name: str, size: int, *inputs: Plain) -> Plain:
+        """Begin the program `name` as rank `index` of `size`; gives what `resume_rank` does."""
         rank = RemoteRank(index, size)
         self._programs[index] = rank, self.started(name, rank, *inputs)
+        return self.resume_rank(index, None, 0.0)
 
     def resume_rank(self, index: int, result: Plain, now: float) -> Plain:
         """Go on with the `result` of what was awaited; gives each [operation, *arguments] that the program then begins.

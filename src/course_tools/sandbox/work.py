@@ -127,10 +127,9 @@ class SandboxedWork:
 
         async def program(rank: Rank, *inputs: Plain) -> Plain:
             nonlocal sent
-            asked(rank, "start_rank", name, rank.size, *inputs)
-            result = None
+            begun = asked(rank, "start_rank", name, rank.size, *inputs)
             while True:
-                begun, awaited = asked(rank, "resume_rank", result, rank.now), None
+                awaited = None
                 for step in begun if isinstance(begun, list) else []:
                     match step:  # the arguments may be anything: the cluster checks them
                         case ["return", returned]:
@@ -143,7 +142,7 @@ class SandboxedWork:
                             awaited = getattr(rank, operation)(*arguments)
                 if awaited is None:
                     raise ProgramError(no_operation(rank.index))
-                result = await awaited
+                begun = asked(rank, "resume_rank", await awaited, rank.now)
 
         program.__name__ = name
         given = None if inputs is None else cast(list[Plain], plain(list(inputs)))
