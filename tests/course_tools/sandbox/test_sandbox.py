@@ -189,13 +189,9 @@ def test_judges_solutions_and_what_a_lab_asks_for_are_not_in_its_jail(number: st
         pytest.skip("without namespaces nothing is hidden; the report of grading says so")
     lab = notebook.load(next((root / "labs").glob(f"{number}_*/lab.py")))
     setting = lab.setting(kind, lab.steps)[1]
-    places = [
-        *registry.judges(),
-        *(resources.files(name) for name in lab.lab.solved_in),
-        root / "tests" / "conftest.py",
-    ]
-    for name in ("nbgrader_config.py", "*/lab.py", "*/solution.ipynb"):
-        places += (root / "labs").glob(name)
+    places = [*registry.judges(), root / "tests" / "conftest.py", root / "labs" / "nbgrader_config.py"]
+    places += map(resources.files, lab.lab.solved_in)
+    places += [*root.glob("labs/*/lab.py"), *root.glob("labs/*/solution.ipynb")]
     opens = f"from distlab import labs\nlab = labs.open('{number}')\nlab.check('x')\nassert lab.points('x') == 0"
     with SandboxedWork(setting) as work:
         for text in (SEARCH, opens):
