@@ -3,7 +3,6 @@
 import json
 import multiprocessing
 import os
-import pickle
 import resource
 import secrets
 import signal
@@ -12,10 +11,11 @@ from collections.abc import Callable, Generator, Sequence
 from contextlib import closing
 from dataclasses import replace
 from datetime import datetime, timedelta
-from multiprocessing.connection import wait
+from multiprocessing import Pipe
+from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Annotated, Any
+from typing import Annotated, Any, cast
 
 import psutil
 from cyclopts import Parameter, Token
@@ -150,7 +150,10 @@ def run(
     for submission in found:
         submission.exercises = ungraded(materials[submission.lab])
 
-    def graded(submission: Submission) -> Submission:
+    def graded(submission: Submission, result: Connection) -> None:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        _limit_memory()
         try:
             if submission.file is not None:
                 grade_notebook(submission, notebook.read(submission.file), materials[submission.lab], kind, seed)
@@ -159,7 +162,7 @@ def run(
         except Exception as error:  # the grader's own, or of its machine
             submission.troubles.append(f"{type(error).__name__}: {str(error)[:500]}")
         feedback.write_page(submission, protected, folder / "feedback")
-        return submission
+        result.send(submission)
 
     grades: dict[int, Submission] = {}
     for is_last in (False, True):
@@ -173,42 +176,38 @@ def run(
 
 
 def _apart(
-    found: Sequence[Submission], numbers: list[int], graded: Callable[[Submission], Submission], at_once: int
+    found: Sequence[Submission], numbers: list[int], graded: Callable[[Submission, Connection], None], at_once: int
 ) -> Generator[tuple[int, Submission], None, None]:
-    """What `graded` gives, as it comes, for those of `found` with these numbers, `at_once` at a time.
+    """What `graded` sends, as it comes, for those of `found` with these numbers, `at_once` at a time.
 
     Each is graded in a process of its own: however that ends, it reaches no other. When the iterator is closed, those
     that still run are killed. concurrent.futures was tried: a process that is killed breaks its pool, and with that the
     work on all others.
     """
     fork, running = multiprocessing.get_context("fork"), dict[Any, tuple[int, Any]]()
-
-    def work(number: int, file: Path) -> None:
-        signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides
-        signal.signal(signal.SIGTERM, signal.SIG_DFL)
-        _limit_memory()
-        file.write_bytes(pickle.dumps(graded(found[number])))
-
-    with TemporaryDirectory(prefix="distlab-grades-") as folder:
-        try:
-            while numbers or running:
-                while numbers and len(running) < at_once:
-                    number = numbers.pop(0)
-                    process = fork.Process(target=work, args=(number, Path(folder, str(number))))
+    try:
+        while numbers or running:
+            while numbers and len(running) < at_once:
+                ours, theirs = Pipe(duplex=False)
+                with theirs:  # only the process holds it: it is at its end when that has ended
+                    process = fork.Process(target=graded, args=(found[numbers[0]], theirs))
                     process.start()
-                    running[process.sentinel] = number, process
-                for ended in wait(list(running)):
-                    number, process = running.pop(ended)
+                running[ours] = numbers.pop(0), process
+            for result in cast(list[Connection], wait([*running])):
+                number, process = running[result]
+                try:
+                    row = result.recv()  # from our own process
                     process.join()
-                    if process.exitcode == 0:
-                        yield number, pickle.loads(Path(folder, str(number)).read_bytes())  # from our own process
-                    else:
-                        trouble = f"the process that graded it ended with status {process.exitcode}"
-                        yield number, replace(found[number], troubles=[trouble])
-        finally:
-            for _, process in running.values():
-                process.kill()
-                process.join()
+                except (EOFError, OSError):
+                    process.join()
+                    trouble = f"the process that graded it ended with status {process.exitcode}"
+                    row = replace(found[number], troubles=[trouble])
+                del running[result]
+                yield number, row
+    finally:
+        for _, process in running.values():
+            process.kill()
+            process.join()
 
 
 def _conclude(row: Submission) -> None:

@@ -122,8 +122,8 @@ def find(folder: Path, labs: Sequence[str], due: datetime | None = None, only: b
         raise PlainError(f"{folder} is {what}; set SUBMISSIONS=folder, with folder/STUDENT/NN_topic/lab.ipynb.")
     names = roster(folder)
     works: dict[str, list[_Work]] = defaultdict(list)
-    for student, files in _of_platform(folder, labs, names) or _of_folders(folder, labs, names):
-        works[student] += files
+    for called, files in _of_platform(folder, labs) or _of_folders(folder, labs):
+        works[next((names[name] for name in called if name in names), called[0])] += files
     students = sorted({*works, *names.values()})
     submissions = [_submission(student, lab, works[student], due) for student in students for lab in sorted(labs)]
     for submission in submissions:
@@ -179,11 +179,11 @@ def _download(folder: Path) -> tuple[str, dict[Path, re.Match[str]]]:
     return "", {}
 
 
-def _of_platform(folder: Path, labs: Sequence[str], students: dict[str, str]) -> list[tuple[str, list[_Work]]]:
-    """Each student with files in a download, [] if the folder is none. Raises PlainError if `labs` are several.
+def _of_platform(folder: Path, labs: Sequence[str]) -> list[tuple[list[str], list[_Work]]]:
+    """What each student with files in a download is called, [] if it is none. Raises PlainError if `labs` are several.
 
-    students: how they are called, by the name or the number that the platform gives them; otherwise they are called by
-    both, "Jane Doe_10345", at Blackboard and ILIAS by their login, at Gradescope by their name.
+    The list has the platform's names for them: name and number, "Jane Doe_10345", each of both; at Blackboard and ILIAS
+    first comes the login, at Gradescope the name.
     """
     platform, entries = _download(folder)
     if platform and len(labs) > 1:
@@ -199,20 +199,18 @@ def _of_platform(folder: Path, labs: Sequence[str], students: dict[str, str]) ->
         number, time = known.get("id", ""), _seconds(known.get("time", ""))
         name = (known.get("name") or names.get(number, "")).removeprefix(exercise)
         unique = "_".join(filter(None, [name, number])) if platform in _WITH_NUMBER else name or path.name
-        student = next((students[each] for each in (unique, name, number) if each in students), unique)
         files = _files(path, labs[0]) if path.is_dir() else [_Work(labs[0], known["file"], path, _time(path))]
-        found.append((student, [work._replace(time=time or work.time) for work in files]))
+        found.append(([unique, name, number], [work._replace(time=time or work.time) for work in files]))
     return found
 
 
-def _of_folders(folder: Path, labs: Sequence[str], students: dict[str, str]) -> list[tuple[str, list[_Work]]]:
-    """Each student with files, where there is a folder per student, or a folder per lab with those in it."""
+def _of_folders(folder: Path, labs: Sequence[str]) -> list[tuple[list[str], list[_Work]]]:
+    """Each student's name and files, where there is a folder per student, or a folder per lab with those in it."""
     by_lab = [place for place in _folders(folder) if place.name in labs]
     homes = [(home, place.name) for place in by_lab for home in _folders(place)]
     homes = homes or [(home, "") for home in _folders(folder) if not by_lab]
     # A name as editors write it: macOS takes umlauts apart.
-    named = [(unicodedata.normalize("NFC", home.name), _files(home, lab)) for home, lab in homes]
-    return [(students.get(name, name), files) for name, files in named]
+    return [([unicodedata.normalize("NFC", home.name)], _files(home, lab)) for home, lab in homes]
 
 
 def _files(home: Path, lab: str) -> list[_Work]:

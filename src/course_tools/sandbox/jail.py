@@ -5,7 +5,6 @@ bubblewrap, which distributions allow to make namespaces where they allow nobody
 Where neither works there is the weak one: a process of its own with the system's limits.
 """
 
-import json
 import os
 import secrets
 import shutil
@@ -14,6 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
+from typing import Any
 
 import distlab
 from distlab import programs
@@ -45,6 +45,7 @@ class Kind(StrEnum):
 class Limits:
     """On what all processes of a jail use together: bytes of memory and disk, processes, files on the disk.
 
+    files: bubblewrap makes disks without this limit.
     each: those that the system keeps for each process, as `resource` names them.
     """
 
@@ -87,26 +88,31 @@ def candidates() -> list[Kind]:
 
 def command(setting: Setting, scratch: str) -> list[str]:
     """What starts `student` in the jail; `scratch` is any empty folder, in which the weak one works."""
-    limits, folder, leave = {**setting.limits.each}, INSIDE, ["setpriv", "--pdeathsig=KILL", "--no-new-privs"]
+    leave = ["setpriv", "--pdeathsig=KILL", "--no-new-privs"]
     # A user that no other jail of this machine has now.
     user = _FIRST_USER + secrets.randbelow(_FIRST_USER)
-    if setting.kind is Kind.WEAK:
-        folder, user = scratch, _NOBODY
-        if os.getuid() == 0:
-            os.chown(folder, user, user)
-        else:
-            del limits["NPROC"]  # it counts what the user runs elsewhere too
+    if setting.kind is Kind.WEAK and os.getuid() == 0:
+        user = _NOBODY
+        os.chown(scratch, user, user)
     if os.getuid() == 0:
         leave += [f"--reuid={user}", f"--regid={user}", "--clear-groups"]
     if os.getuid() == 0 or setting.kind is Kind.UTIL_LINUX:
         leave += ["--bounding-set=-all", "--inh-caps=-all"]
-    options = {"limits": limits, "folder": folder, "modules": [*setting.modules]}
-    inner = [sys.executable, "-P", "-m", "course_tools.sandbox.student", json.dumps(options)]
+    inner = [sys.executable, "-P", "-m", "course_tools.sandbox.student"]
     if sys.platform != "linux":
         return inner
     if setting.kind is Kind.BUBBLEWRAP:
         return [*_bubblewrap(setting), *leave, *inner]
     return [*(_unshare(setting, scratch) if setting.kind is Kind.UTIL_LINUX else []), *leave, *inner]
+
+
+def options(setting: Setting, scratch: str) -> dict[str, Any]:
+    """The first message to `student`: what it does before the first cell."""
+    limits, is_weak = dict(setting.limits.each), setting.kind is Kind.WEAK
+    if is_weak and os.getuid() != 0:
+        del limits["NPROC"]  # it counts what the user runs elsewhere too
+    folder = scratch if is_weak else INSIDE
+    return {"folder": folder, "files": setting.files, "modules": [*setting.modules], "limits": limits}
 
 
 def variables(setting: Setting, scratch: str) -> dict[str, str]:
@@ -138,7 +144,8 @@ def _unshare(setting: Setting, root: str) -> list[str]:
     own = ["unshare", "--mount", "--net", "--pid", "--ipc", "--uts", "--fork", "--kill-child"]
     own += ["--user", "--map-root-user"] if os.getuid() else []
     places = ["\n".join(map(str, paths)) for paths in (_visible(setting), setting.hidden)]
-    script = ["sh", str(Path(__file__).with_name("jail.sh")), root, str(setting.limits.disk), *places, sys.executable]
+    disk = f"size={setting.limits.disk},nr_inodes={setting.limits.files}"
+    script = ["sh", str(Path(__file__).with_name("jail.sh")), root, disk, *places, sys.executable]
     # With whoever asked for it ends `unshare`, and with that all inside.
     return ["setpriv", "--pdeathsig=KILL", *own, *script]
 

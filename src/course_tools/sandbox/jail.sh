@@ -1,11 +1,11 @@
 # The jail of util-linux: a root that has nothing but what is named, on a small disk in memory; then the command in it.
-# usage, in namespaces of its own: jail.sh ROOT BYTES SEEN HIDDEN PYTHON COMMAND [ARG ...]
-# ROOT is any empty folder; SEEN and HIDDEN are paths, one a line, that must not have a line break in them.
+# usage, in namespaces of its own: jail.sh ROOT DISK SEEN HIDDEN PYTHON COMMAND [ARG ...]
+# ROOT is any empty folder; DISK the options of its tmpfs; SEEN and HIDDEN are paths, one a line, that must not have a line break in them.
 set -euf
 PATH=$PATH:/usr/sbin:/sbin # where Debian has chroot, which users' PATH lacks
 IFS='
 '
-root=$1 bytes=$2 seen=$3 hidden=$4 python=$5
+root=$1 disk=$2 seen=$3 hidden=$4 python=$5
 shift 5
 umask 022
 
@@ -24,7 +24,7 @@ show() {
     mount -o "$1" "${3:-$2}" "$place"
 }
 
-mount -t tmpfs -o "size=$bytes,mode=755,nosuid" tmpfs "$root"
+mount -t tmpfs -o "$disk,mode=755,nosuid" tmpfs "$root"
 for path in $seen; do
     # With the options it has: a user may not take away those of the machine.
     show "rbind,$(findmnt -nT "$path" -o VFS-OPTIONS),ro,nosuid,nodev" "$path"

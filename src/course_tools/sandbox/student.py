@@ -7,12 +7,11 @@ functions work with beside it (`watch`), it has none.
 import importlib
 import inspect
 import io
-import json
 import os
 import re
 import resource
 import sys
-from collections.abc import Callable, Coroutine, Generator
+from collections.abc import Callable, Coroutine, Generator, Sequence
 from contextlib import redirect_stderr, redirect_stdout, suppress
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -40,13 +39,16 @@ _OURS = ("distlab", "course_tools", "lab_")
 _WATCHED = ("builtins", "json", "os", "pathlib", "tempfile", "time", "numpy")
 
 
-def main(options: dict[str, Any]) -> None:
-    """Import what cells will need, take the limits, answer questions until there are no more."""
+def main() -> None:
+    """Do what the first message says (see `jail.options`), answer questions until there are no more."""
     connection: wire.Wire = Connection(os.dup(0))
     nowhere = os.open(os.devnull, os.O_RDWR)
     for number in (0, 1, 2):
         os.dup2(nowhere, number)
+    options = cast(dict[str, Any], wire.receive(connection))
     os.chdir(options["folder"])
+    for name, content in options["files"].items():
+        Path(name).write_bytes(content)
     sys.path.insert(0, "")  # as in a notebook: modules next to it
     for module in options["modules"]:
         with suppress(Exception):  # code that needs it will see why it cannot be imported
@@ -69,17 +71,18 @@ def _answer(connection: wire.Wire) -> None:
         return cast(dict[str, Plain], receive(connection))["response"]
 
     reply_to, changed = Student(ask).reply, watch()
+    send(connection, "ready")
     while True:
         try:
             question = cast(dict[str, Any], receive(connection))  # the grader sends nothing else
         except EOFError:
             end(0)
-        reply = reply_to(question["do"], question["arguments"])
+        reply = reply_to(question["do"], question["arguments"], question["named"])
         if process() != own:  # a copy that the student's code has forked and let run on
             end(0)
         # What a rank does, the grader's virtual cluster sees by itself.
         if not question["do"].endswith("_rank") and (names := changed()):
-            reply = {"error": ["Changed", ", ".join(names), None]}
+            reply = {"changed": ", ".join(names)}
         send(connection, {"token": question["token"], **reply})
 
 
@@ -99,25 +102,23 @@ def watch() -> Callable[[], list[str]]:
             owners |= {f"{each.__module__}.{each.__qualname__}": each for each in kind.__mro__[:-1]}
 
     def functions() -> dict[str, tuple[object, object]]:
-        return {name: (module, None) for name, module in loaded.items() if name in modules} | {
+        return {name: (loaded.get(name), None) for name in modules} | {
             f"{name}.{key}": (value, getattr(value, "__code__", None))
             for name, owner in owners.items()
             for key, value in vars(owner).items()
             if callable(value) or isinstance(value, (property, staticmethod, classmethod))
         }
 
+    def same(one: tuple[object, ...], other: tuple[object, ...]) -> bool:
+        return [*map(id, one)] == [*map(id, other)]
+
     before = functions()
 
     def changed() -> list[str]:
-        now, nothing = functions(), (None, None)
-        found = [
-            name
-            for name, (function, code) in before.items()
-            if now.get(name, nothing)[0] is not function or now[name][1] is not code
-        ]
+        now = functions()
+        differ = [name for name in {**before, **now} if not same(before.get(name, ()), now.get(name, ()))]
         # A new name may hide a builtin one.
-        hiding = [name for name in now.keys() - before.keys() if name.rpartition(".")[0] not in _WATCHED]
-        return [*found, *hiding][:3]
+        return [name for name in differ if name in before or name.rpartition(".")[0] not in _WATCHED][:3]
 
     return changed
 
@@ -139,18 +140,13 @@ class Student(OwnAnswer):
         self._ask = ask
         self._programs: dict[int, tuple[RemoteRank, Coroutine[Any, Plain, Any]]] = {}
 
-    def reply(self, do: str, arguments: list[Any]) -> dict[Any, Plain]:
+    def reply(self, do: str, arguments: Sequence[Any], named: dict[str, Any]) -> dict[Any, Plain]:
         """The answer to one question: {"value": …}, or {"error": [class, text, line of the cell or None]}."""
         ask = getattr(self, do)
         try:
-            return {"value": ask(*arguments)}
+            return {"value": ask(*arguments, **named)}
         except BaseException as error:  # SystemExit and whatever else a student's code may raise
             return {"error": self._described(error)}
-
-    def write(self, files: dict[str, bytes]) -> None:
-        """Make the files that lie in the lab's folder."""
-        for name, content in files.items():
-            Path(name).write_bytes(content)
 
     def run_cell(self, text: str) -> Plain:
         """Run a cell as IPython does; the end of what it printed, and None or [class, message, line] of its error."""
@@ -160,19 +156,16 @@ class Student(OwnAnswer):
         error = result.error_in_exec if result.error_before_exec is None else result.error_before_exec
         return [printed.getvalue()[-4000:], None if error is None else self._described(error)]
 
-    def call_with(self, name: str, arguments: tuple[Plain, ...], keywords: dict[str, Any]) -> Plain:
-        """See `Answer.call`."""
-        return self.call(name, *arguments, **keywords)
-
-    def observe(self, module: str, function: str, arguments: tuple[Plain, ...], asks: bool) -> Plain:
+    def observe(self, module: str, function: str, asks: bool, *arguments: Plain) -> Plain:
         """See `Answer.inside`; the function by its names, and whether it asks."""
         looks = getattr(importlib.import_module(module), function)
         return self.inside(looks, *arguments, respond=self._ask if asks else None)
 
-    def start_rank(self, name: str, index: int, size: int, *inputs: Plain) -> None:
-        """Let the program `name` be what rank `index` of `size` runs."""
+    def start_rank(self, index: int, name: str, size: int, *inputs: Plain) -> Plain:
+        """Begin the program `name` as rank `index` of `size`; gives what `resume_rank` does."""
         rank = RemoteRank(index, size)
         self._programs[index] = rank, self.started(name, rank, *inputs)
+        return self.resume_rank(index, None, 0.0)
 
     def resume_rank(self, index: int, result: Plain, now: float) -> Plain:
         """Go on with the `result` of what was awaited; gives each [operation, *arguments] that the program then begins.
@@ -236,4 +229,4 @@ def _awaited(array: Any) -> Generator[None, Plain, Any]:
 
 
 if __name__ == "__main__":
-    main(json.loads(sys.argv[1]))
+    main()

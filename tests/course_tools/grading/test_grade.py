@@ -16,7 +16,7 @@ from course_tools.grading.notebook import Cell, Material, Role, Unreadable, fit,
 from course_tools.grading.submissions import Submission
 from course_tools.sandbox import Kind
 from distlab.labs import Answer, Verdict
-from distlab.labs.verdict import NOT_DONE, RIGHT
+from distlab.labs.verdict import NOT_DONE
 from tests.distlab.labs import sample_lab
 from tests.distlab.labs.graded_sample import Grading
 from tests.distlab.labs.sample_lab import points
@@ -86,6 +86,7 @@ CHANGES = {
         0,
         [MISSING.format("steps"), "!the cell of steps is no code cell any more"],
     ),
+    "rewritten": ([FAILS, MEAN, WRONG, replace(CHECKED, text="print('right')"), GATHER], 0, ["code cell 1 failed"]),
     "copied": ([MEAN, WRONG, CHECKED, GATHER, STEPS, UNTOUCHED], 1, [COPIED]),
     "older copy below": ([MEAN, STEPS, CHECKED, GATHER, WRONG, UNTOUCHED], 0, [COPIED, f"!{OLDER}"]),
 }
@@ -142,31 +143,22 @@ def test_what_is_no_notebook_or_too_large_or_a_pipe_is_unreadable(tmp_path: Path
         read(tmp_path / "pipe.ipynb")
 
 
-COPIES = "import tempfile\nfrom pathlib import Path\ndef save(worker, model, accuracy, folder):\n"
-COPIES += "    is_chief = worker.task_type == 'chief' if 'chief' in worker.cluster else worker.index == 0\n"
-COPIES += "    reached = accuracy.result()\n    own = folder if is_chief else Path(tempfile.mkdtemp())\n"
-COPIES += "    model.save(own / 'model.keras')\n    if is_chief:\n"
-COPIES += "        (folder / 'accuracy.txt').write_text(f'{reached}')\n"
-FORGED = "def forged(*anything):\n    return {'folder': {}, 'temporary': [], 'elsewhere': []}\n"
-CLUSTER = "import sys\ncluster = sys.modules['lab_07.' + 'observe']\n"
 RING = "from distlab import collectives\nasync def ring_all_reduce(rank, array):\n"
 RING += "    return await collectives.ring_all_reduce(rank, array)\n"
-NAMES = "lambda *case: __import__('lab_03.judge')"
+SAVE = "import sys\nsys.modules['lab_07.observe'].call_save = save = lambda *anything: {}"
 SLOW = "def train(records, decode, augment, model, batch, together, epochs):\n    slow(**locals())\n"
 FORGERIES = {
-    "replaces the function that looks": ("07", "save", f"{COPIES}{FORGED}{CLUSTER}cluster.call_save = forged"),
-    "changes a builtin function": ("07", "save", f"{COPIES}import builtins\nbuiltins.sorted = lambda files: []"),
-    "takes the course's own function": ("06", "ring_all_reduce", RING),
-    "takes the judge's own function": ("03", "numbers", f"numbers = {NAMES}"),
-    "hides executions": ("02", "train", f"{SLOW}tf.keras.callbacks.CallbackList.on_train_batch_end = lambda *step: None"),
+    "replaces the function that looks": ("07", "save", SAVE, "changes the checker's own functions"),
+    "takes the course's own function": ("06", "ring_all_reduce", RING, "AttributeError: module"),
+    "hides executions": ("02", "train", f"{SLOW}tf.keras.callbacks.CallbackList.on_train_batch_end = lambda *step: None", ""),
 }  # fmt: skip
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="jails are Linux's")
 @pytest.mark.usefixtures("isolated")
-@pytest.mark.parametrize(("number", "exercise", "answer"), FORGERIES.values(), ids=FORGERIES)
+@pytest.mark.parametrize(("number", "exercise", "answer", "said"), FORGERIES.values(), ids=FORGERIES)
 def test_what_is_seen_beside_a_student_s_code_cannot_easily_be_forged(
-    number: str, exercise: str, answer: str, root: Path, kind: Kind
+    number: str, exercise: str, answer: str, said: str, root: Path, kind: Kind
 ) -> None:
     lab = notebook.load(next((root / "labs").glob(f"{number}_*/lab.py")))
     solved = read(next((root / "labs").glob(f"{number}_*/solution.ipynb")))
@@ -176,7 +168,7 @@ def test_what_is_seen_beside_a_student_s_code_cannot_easily_be_forged(
     assert report.troubles == []
     for each in report.exercises:
         if each.name == exercise:
-            assert each.verdict.state is not RIGHT and each.verdict.share == 0, each.verdict
+            assert each.verdict.share == 0 and said in f"{each.verdict.text} {each.error}", each
         else:
             assert each.points == each.most, each
 

@@ -5,6 +5,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
+from importlib import resources
 from pathlib import Path
 
 import numpy as np
@@ -29,9 +30,9 @@ WRONG = {
     "to_itself": "await rank.send(rank.index, array)",
     "raises": "return {}['missing']",
 }
+IMPORTS = "import asyncio\nfrom distlab.collectives import ring_all_reduce"
 PROGRAMS = """
-import asyncio
-from distlab.collectives import ring_all_reduce
+ring = ring_all_reduce  # each jail runs the cells in their order
 
 async def any_order(rank, array):
     if rank.index:
@@ -52,9 +53,10 @@ async def untouched(rank, array): ...
 def both(kind: Kind) -> Iterator[tuple[Answer, Answer]]:
     """The same programs as an answer of this process and as one in a jail."""
     namespace: dict[str, object] = {}
-    exec(PROGRAMS, namespace)
     with SandboxedWork(Setting(kind=kind)) as work:
-        assert work.run_cell(PROGRAMS, SECONDS).error is None
+        for cell in (IMPORTS, PROGRAMS):
+            exec(cell, namespace)
+            assert work.run_cell(cell, SECONDS).error is None
         yield OwnAnswer(namespace), work.answer(600)
 
 
@@ -62,7 +64,7 @@ def inputs(size: int) -> list[np.ndarray]:
     return [np.random.default_rng(rank).normal(size=7) for rank in range(size)]
 
 
-@pytest.mark.parametrize(("name", "size"), [("ring_all_reduce", 1), ("ring_all_reduce", 5), ("any_order", 11)])
+@pytest.mark.parametrize(("name", "size"), [("ring", 1), ("ring", 5), ("any_order", 11)])
 def test_results_times_and_messages_are_those_of_a_run_in_one_process(
     both: tuple[Answer, Answer], name: str, size: int
 ) -> None:
@@ -174,15 +176,10 @@ def test_when_the_grader_is_killed_nothing_of_a_jail_is_left(kind: Kind) -> None
 
 
 SEARCH = """
-import importlib, os, sys
-def found(files, modules):
-    there = [file for file in files if os.path.exists(file) and os.path.getsize(file)]
-    for module in modules:
-        try:
-            there += [module] if any(map(callable, vars(importlib.import_module(module)).values())) else []
-        except ImportError:
-            pass
-    return there
+import os
+def found(paths):
+    there = filter(os.path.exists, paths)
+    return [path for path in there if (os.listdir(path) if os.path.isdir(path) else os.path.getsize(path))]
 """
 
 
@@ -191,13 +188,15 @@ def test_judges_solutions_and_what_a_lab_asks_for_are_not_in_its_jail(number: st
     if kind is Kind.WEAK:
         pytest.skip("without namespaces nothing is hidden; the report of grading says so")
     lab = notebook.load(next((root / "labs").glob(f"{number}_*/lab.py")))
-    others = [str(file) for name in ("lab.py", "solution.ipynb") for file in (root / "labs").glob(f"*/{name}")]
-    modules = [*registry.MODULES.values(), *lab.lab.solved_in, "tests.conftest", "nbgrader_config"]
+    setting = lab.setting(kind, lab.steps)[1]
+    places = [*registry.judges(), root / "tests" / "conftest.py", root / "labs" / "nbgrader_config.py"]
+    places += map(resources.files, lab.lab.solved_in)
+    places += [*root.glob("labs/*/lab.py"), *root.glob("labs/*/solution.ipynb")]
     opens = f"from distlab import labs\nlab = labs.open('{number}')\nlab.check('x')\nassert lab.points('x') == 0"
-    with SandboxedWork(lab.setting(kind, lab.steps)[1]) as work:
+    with SandboxedWork(setting) as work:
         for text in (SEARCH, opens):
             assert work.run_cell(text, SECONDS).error is None
-        assert work.answer(SECONDS).call("found", [*map(str, registry.judges()), *others], modules) == []
+        assert work.answer(SECONDS).call("found", [*map(str, places)]) == []
         for step in lab.steps:
             if step.role is notebook.Role.GIVEN:
                 assert work.run_cell(step.text, SECONDS).error is None
