@@ -14,7 +14,7 @@
 #
 # **Time.** 45 minutes.
 #
-# **Before this.** [Notebook 04](../../notebooks/04_custom_training_loop.ipynb), sections 1 to 7.
+# **Before this.** [Chapter 04](../../notebooks/04_custom_training_loop.ipynb), sections 1 to 7.
 #
 # **How it works.** Write each answer in the cell that says so, run it, and run the check below it: it says what is
 # wrong, with a hint. `make check LAB=04` does the same in a terminal. Exercises 1 to 3 are NumPy: a replica is an entry
@@ -249,4 +249,4 @@ lab.points("distributed")
 #
 # **Going on.** Let each replica divide by its own images, and look at the losses: which of them would make you
 # suspicious? Then read how to save what a loop has trained, in
-# [notebook 05](../../notebooks/05_save_and_load.ipynb).
+# [chapter 05](../../notebooks/05_save_and_load.ipynb).

@@ -198,7 +198,7 @@ lab.points("lacks")
 #
 # `latest_checkpoint` names the newest checkpoint, whole or not. A program that was killed while it saved, or a full
 # disk, leaves a damaged one. A checkpoint has one index file and one or more data files. Here it is **whole** if none of
-# them is missing or empty. ([Notebook 13](../../notebooks/13_fault_tolerance.ipynb) adds a seal, which shows damage
+# them is missing or empty. ([Chapter 13](../../notebooks/13_fault_tolerance.ipynb) adds a seal, which shows damage
 # that sizes do not.)
 #
 # `checkpoints` lists what is in a folder, in no order. Each entry is a dictionary:
@@ -249,4 +249,4 @@ lab.points("housekeeping")
 # - A way to diagnose a resumed run: look at its first step, in the order in which things are computed.
 # - A choice that trusts files, not the list of the program that was killed.
 #
-# **Going on.** [Notebook 06](../../notebooks/06_collectives_and_ring_all_reduce.ipynb).
+# **Going on.** [Chapter 06](../../notebooks/06_collectives_and_ring_all_reduce.ipynb).

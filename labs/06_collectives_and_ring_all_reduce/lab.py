@@ -14,7 +14,7 @@
 #
 # **Time.** 45 minutes.
 #
-# **Before this.** [Notebook 06](../../notebooks/06_collectives_and_ring_all_reduce.ipynb), sections 1 to 5. Try it with
+# **Before this.** [Chapter 06](../../notebooks/06_collectives_and_ring_all_reduce.ipynb), sections 1 to 5. Try it with
 # that notebook closed.
 #
 # **How it works.** Write each answer in the cell that says so, run it, and run the check below it. The check runs your
@@ -234,7 +234,7 @@ lab.points("halving_doubling_all_reduce")
 # - A habit: try a collective on several numbers of ranks, on lengths that they do not divide, and on one rank.
 #
 # **Going on.** Change a `+ 1` in your ring and look at the picture before you read the hint.
-# [Notebook 07](../../notebooks/07_multi_worker.ipynb) uses the all-reduce between processes.
+# [Chapter 07](../../notebooks/07_multi_worker.ipynb) uses the all-reduce between processes.
 #
 # **Sources.** Patarasuk and Yuan (2009), JPDC 69(2):117–124. Rabenseifner (2004), ICCS. Thakur, Rabenseifner and Gropp
 # (2005), IJHPCA 19(1).

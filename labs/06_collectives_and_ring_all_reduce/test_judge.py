@@ -91,7 +91,7 @@ def test_the_picture_of_a_wrong_result_never_says_that_all_is_right(name, what):
 @pytest.mark.parametrize("offset", [-1, 1, 2])
 def test_a_chunk_that_should_not_be_returned_is_named(offset):
     program = ring(given=lambda rank, total, chunks: chunks[(rank.index + offset) % rank.size])
-    returned = f"In the end chunk {offset % 4} of rank 0 is returned, but chunk 0 is needed. 4 of 16 chunks are wrong"
+    returned = f"In the end chunk {offset % 4} of rank 0 is returned, but chunk 0 is needed. 4 chunks are wrong"
     assert returned in description(SCATTER, program)
     hint = verdict_on(LAB, SCATTER, {SCATTER: program}).text
     assert "Which chunk is finished on this rank, and which do you return?" in hint

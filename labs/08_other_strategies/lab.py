@@ -14,7 +14,7 @@
 #
 # **Time.** 52 minutes for exercises 1 to 4, and 13 more for exercise 5, which is optional.
 #
-# **Before this.** [Notebook 08](../../notebooks/08_other_strategies.ipynb), sections 4 and 6.
+# **Before this.** [Chapter 08](../../notebooks/08_other_strategies.ipynb), sections 4 and 6.
 #
 # **How it works.** Write each answer in the cell that says so, run it, and run the check below it: it says what is
 # wrong, with a hint. `make check LAB=08` does the same in a terminal. No server is started here, and TensorFlow is not
@@ -141,7 +141,7 @@ lab.points("limits")
 # ## 4. Five clusters
 #
 # For each of five clusters somebody has measured how long every worker computes: `seconds` has the shape (steps,
-# workers). Here `workers` includes the backups, which notebook 08 counts extra; the server has no column. No two times in
+# workers). Here `workers` includes the backups, which chapter 08 counts extra; the server has no column. No two times in
 # a row are equal, and `backups` is at least 1. Simulate three ways with these times, and give for each the **gradients
 # per second that change the weights**:
 #
@@ -252,4 +252,4 @@ lab.points("next_shares")
 # - Shares with which a slow machine delays nobody. With unequal shares the gradient must weight every *image* equally:
 #   the mean gradient of a worker counts in proportion to its share.
 #
-# **Going on.** [Notebook 09](../../notebooks/09_horovod.ipynb).
+# **Going on.** [Chapter 09](../../notebooks/09_horovod.ipynb).

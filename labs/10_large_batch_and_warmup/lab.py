@@ -14,7 +14,7 @@
 #
 # **Time.** 35 minutes.
 #
-# **Before this.** [Notebook 10](../../notebooks/10_large_batch_and_warmup.ipynb).
+# **Before this.** [Chapter 10](../../notebooks/10_large_batch_and_warmup.ipynb).
 #
 # **How it works.** Write each answer in the cell that says so, run it, and run the check below it: it says what is
 # wrong, with a hint. `make check LAB=10` does the same in a terminal. Nothing is trained here, and TensorFlow is not
@@ -176,6 +176,6 @@ lab.points("noise_scale")
 #   handles anyway.
 #
 # **Going on.** In the course's folder `notebooks/programs/10_large_batch_and_warmup`, `train.py` trains with such a
-# schedule; `noise_scale.py` measures the gradients of a real model. [Notebook 11](../../notebooks/11_scaling_and_profiling.ipynb) asks what the ranks cost.
+# schedule; `noise_scale.py` measures the gradients of a real model. [Chapter 11](../../notebooks/11_scaling_and_profiling.ipynb) asks what the ranks cost.
 #
 # **Sources.** Goyal et al. (2017), arXiv:1706.02677. McCandlish, Kaplan, Amodei et al. (2018), arXiv:1812.06162.

@@ -14,8 +14,8 @@
 #
 # **Time.** 45 minutes.
 #
-# **Before this.** [Notebook 11](../../notebooks/11_scaling_and_profiling.ipynb), sections 1 to 5, and of
-# [notebook 06](../../notebooks/06_collectives_and_ring_all_reduce.ipynb) the cost of a ring.
+# **Before this.** [Chapter 11](../../notebooks/11_scaling_and_profiling.ipynb), sections 1 to 5, and of
+# [chapter 06](../../notebooks/06_collectives_and_ring_all_reduce.ipynb) the cost of a ring.
 #
 # **How it works.** Write each answer in the cell that says so, run it, and run the check below it: it says what is
 # wrong, with a hint. The checks also try numbers that are not shown here. `make check LAB=11` does the same in a
@@ -244,7 +244,7 @@ lab.points("predicted")
 #   longer. In weak scaling they divide nothing.
 #
 # **Going on.** In the example of exercise 5 halve $\alpha$, then $\beta$, then $s$: which of them is worth money?
-# [Notebook 11](../../notebooks/11_scaling_and_profiling.ipynb), section 4, has times to try it on.
+# [Chapter 11](../../notebooks/11_scaling_and_profiling.ipynb), section 4, has times to try it on.
 #
 # **Sources.** openhackathons-org/gpubootcamp, Distributed Deep Learning, notebook 1. Amdahl (1967), AFIPS 30:483–485.
 # Patarasuk and Yuan (2009), JPDC 69(2):117–124.

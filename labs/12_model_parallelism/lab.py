@@ -14,8 +14,8 @@
 #
 # **Time.** 65 minutes.
 #
-# **Before this.** [Notebook 12](../../notebooks/12_model_parallelism.ipynb), sections 1 to 3. For exercises 4 to 6,
-# [notebook 06](../../notebooks/06_collectives_and_ring_all_reduce.ipynb): all-gather, all-reduce, and programs of a rank
+# **Before this.** [Chapter 12](../../notebooks/12_model_parallelism.ipynb), sections 1 to 3. For exercises 4 to 6,
+# [chapter 06](../../notebooks/06_collectives_and_ring_all_reduce.ipynb): all-gather, all-reduce, and programs of a rank
 # with `async` and `await`.
 #
 # **How it works.** Write each answer in the cell that says so, run it, and run the check below it. The check runs your
@@ -274,7 +274,7 @@ lab.points("two_layers")
 # - In the backward pass it is the other way round: all ranks use the same inputs, so their gradients must be added up.
 #
 # **Going on.** In the example of exercise 3 double `fits`, then halve `fixed`: which of the two shortens the step?
-# [Notebook 12](../../notebooks/12_model_parallelism.ipynb), section 6, chooses all splits of real models together.
+# [Chapter 12](../../notebooks/12_model_parallelism.ipynb), section 6, chooses all splits of real models together.
 #
 # **Sources.** Huang et al. (2019), arXiv:1811.06965. Narayanan et al. (2021), arXiv:2104.04473, section 2.2. Shoeybi et
 # al. (2019), arXiv:1909.08053, section 3.

@@ -14,7 +14,7 @@
 #
 # **Time.** 50 minutes for exercises 1 and 3, and 50 more for exercises 2, 4 and 5, which are optional.
 #
-# **Before this.** [Notebook 13](../../notebooks/13_fault_tolerance.ipynb).
+# **Before this.** [Chapter 13](../../notebooks/13_fault_tolerance.ipynb).
 #
 # **How it works.** Write each answer in the cell that says so, run it, and run the check below it: it says what is
 # wrong, with a hint. `make check LAB=13` does the same in a terminal. Nothing is trained here, and TensorFlow is not
@@ -30,7 +30,7 @@ lab = labs.open("13")
 # %% [markdown]
 # ## 1. Six sick jobs
 #
-# Six synchronous jobs have written logs. Each job has a different one of the six faults of notebook 13. A log has an entry
+# Six synchronous jobs have written logs. Each job has a different one of the six faults of chapter 13. A log has an entry
 # for every **event**:
 #
 # | `event` | What happened | More in the entry |
@@ -204,7 +204,7 @@ lab.points("cure")
 #
 # - **between faults**: the mean seconds between two faults of the job, $M$;
 # - **interval**: the seconds between two saves with which the least time is lost, by Young's formula
-#   ([notebook 13](../../notebooks/13_fault_tolerance.ipynb), section 2);
+#   ([chapter 13](../../notebooks/13_fault_tolerance.ipynb), section 2);
 # - **steps**: this interval in steps, rounded to the nearest whole number;
 # - **lost**: the share of the time that is lost with Young's interval, before it is rounded: the share that the saves
 #   cost and the share that the faults cost. One save is lost per interval; divide by the interval alone, which is
@@ -352,4 +352,4 @@ lab.points("compare")
 # - An interval for your next job. Look at the table of the last check: an interval half or twice as long costs little
 #   more, one four times too short or too long costs much.
 #
-# **Going on.** [Notebook 14](../../notebooks/14_other_frameworks.ipynb).
+# **Going on.** [Chapter 14](../../notebooks/14_other_frameworks.ipynb).

@@ -14,8 +14,8 @@
 #
 # **Time.** 55 minutes for exercises 1 to 3, and 25 more for exercises 4 and 5, which are optional.
 #
-# **Before this.** [Notebook 14](../../notebooks/14_other_frameworks.ipynb), sections 1 to 4, and the eight steps of
-# [notebook 09](../../notebooks/09_horovod.ipynb).
+# **Before this.** [Chapter 14](../../notebooks/14_other_frameworks.ipynb), sections 1 to 4, and the eight steps of
+# [chapter 09](../../notebooks/09_horovod.ipynb).
 #
 # **How it works.** Write each answer in the cell that says so, run it, and run the check below it: it says what is
 # wrong, with a hint. `make check LAB=14` does the same in a terminal. PyTorch is not needed: the checks use a fake with

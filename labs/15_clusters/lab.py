@@ -15,7 +15,7 @@
 # **Time.** 90 minutes for exercises 1 to 6: 50 for the four scripts, 20 of them for the third, and 20 each for
 # exercises 5 and 6. 15 more for exercise 7, which is optional.
 #
-# **Before this.** [Notebook 15](../../notebooks/15_clusters.ipynb), and how ranks agree on a notice in [notebook
+# **Before this.** [Chapter 15](../../notebooks/15_clusters.ipynb), and how ranks agree on a notice in [chapter
 # 13](../../notebooks/13_fault_tolerance.ipynb).
 #
 # **How it works.** Write each answer in the cell that says so, run it, and run the check below it: it says what is
@@ -415,4 +415,4 @@ lab.points("rent")
 # - Two rules for money: add nodes only while each brings at least half a node's speed-up, and count the queue.
 #
 # **Going on.** [Lab 16](../16_capstone/lab.ipynb), the capstone: distribute a program that nobody has distributed yet.
-# [Notebook 00](../../notebooks/00_start_here.ipynb) has the map of the course.
+# [Chapter 00](../../notebooks/00_start_here.ipynb) has the map of the course.

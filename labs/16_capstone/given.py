@@ -29,15 +29,8 @@ TIMELINE: list[dict[str, Any]] = [
 ]
 """Two steps of a rank."""
 
-REPORT = {
-    "equality": "By how much do the weights differ from the serial ones at most? Why is this small enough, and not 0?",
-    "throughput": "Texts/s, speed-up and efficiency on each number of ranks. Which steps count, and how sure are you?",
-    "profile": "Where does the time of a step go? How do you know?",
-    "prediction": "What do you expect on 64 ranks, from which α and β? Which assumption is the weakest?",
-    "job": "What do you ask the scheduler for, and why? What does it cost if the job is stopped after an hour?",
-    "limits": "What did you not test? What would you do next?",
-}
-"""The parts of the report, with their questions."""
+REPORT = ("equality", "throughput", "profile", "prediction", "job", "limits")
+"""The parts of the report."""
 
 HEAD = '''"""The capstone's program, written in the lab: train_serial.py on ranks."""
 

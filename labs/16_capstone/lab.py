@@ -15,7 +15,7 @@
 # **Time.** 160 minutes, in several sittings: 75 for exercise 1, 50 for exercises 2 to 5, 35 for the report. The run on
 # real ranks is optional and takes 15 more.
 #
-# **Before this.** Notebooks [04](../../notebooks/04_custom_training_loop.ipynb),
+# **Before this.** Chapters [04](../../notebooks/04_custom_training_loop.ipynb),
 # [11](../../notebooks/11_scaling_and_profiling.ipynb), [13](../../notebooks/13_fault_tolerance.ipynb) (what a stop
 # costs) and [15](../../notebooks/15_clusters.ipynb), and either [09](../../notebooks/09_horovod.ipynb) or
 # [07](../../notebooks/07_multi_worker.ipynb): you choose.
@@ -66,38 +66,40 @@ programs.show(Path("train_serial.py"), "batches", "begin", "step", "save", "trai
 # Write `train(options)` for ranks. **Every rank calls it**, with these options: `texts`, `batch`, `epochs`, `rate`,
 # `units`, `seed`, `folder`, `resume`. Choose one way:
 #
-# - **Horovod**: use `hvd`, which has the calls of `horovod.tensorflow`. `train` calls `hvd.init()` first. Only rank
-#   0's host has the checkpoints to resume from.
-# - **MultiWorkerMirroredStrategy**: `train` makes `tf.distribute.MultiWorkerMirroredStrategy()` first; all workers see
-#   the checkpoints to resume from. `strategy.cluster_resolver.task_id` is the rank (None without `TF_CONFIG`: add
-#   `or 0`), `strategy.num_replicas_in_sync` the number of ranks. A variable of its scope has its number in `.numpy()`,
-#   as in `int(state.epochs_done.numpy())`.
+# - **Horovod.** `hvd` has the calls of `horovod.tensorflow`. `train` calls `hvd.init()` first. Only rank 0's host has
+#   checkpoints to resume from.
+# - **MultiWorkerMirroredStrategy.** `train` makes `tf.distribute.MultiWorkerMirroredStrategy()` first. All workers see
+#   the checkpoints. `strategy.num_replicas_in_sync` is the number of ranks. `strategy.cluster_resolver.task_id` is the
+#   rank; add `or 0`, since it is None without `TF_CONFIG`. `int(state.epochs_done.numpy())` is the number in a
+#   variable.
 #
 # `train` may call other functions that you write in the same cell. Copy from the serial program what stays as it is.
+# It returns `(state, steps)` as before.
 
 # %% [markdown]
-# Target: on two ranks or more, the weights after every step are those of the serial program from the same start.
-# A sixth of the points for each part:
+# Target: on two ranks or more, the weights after every step are those of the serial program from the same start. Each
+# part gives a sixth of the points:
 #
-# - **start**: all ranks begin with rank 0's weights and momentum; with `options.resume`, with those of the checkpoint;
-# - **shares**: `options.batch` is the **global** batch, a multiple of the number of ranks. In each step every text of
-#   the serial program's batch is on one rank, and no rank has more than its share. The last batch of an epoch may be
-#   smaller: some ranks may then have fewer texts than others, or none;
-# - **rate**: optimizer and learning rate as in the serial program, since the global batch is the same;
-# - **average**: each step goes by the mean gradient of all its texts, whichever rank they are on;
-# - **record**: on every rank, `texts` and `loss` of a step are those of all ranks together; `seconds` are what this rank measured;
-# - **checkpoint**: rank 0 writes one after each epoch, and none in between, into `options.folder`; no other rank
-#   writes there.
+# - **start**: All ranks begin with the weights and momentum of rank 0. With `options.resume` these are the
+#   checkpoint's.
+# - **shares**: `options.batch` is the **global** batch, a multiple of the number of ranks. In each step every
+#   text of the serial program's batch is on one rank. No rank has more than its share. The last batch of an epoch may
+#   be smaller: some ranks may then have fewer texts than others, or none.
+# - **rate**: The optimizer and the learning rate are the serial program's, since the global batch is the same.
+# - **average**: Each step uses the mean gradient of all its texts, whichever rank they are on.
+# - **record**: `texts` and `loss` of a step are those of all ranks together, on every rank. `seconds` are this rank's.
+# - **checkpoint**: Rank 0 writes one into `options.folder` after each epoch, and no others. No other rank writes there.
 #
-# `train` gives `(state, steps)` as before. The check takes some seconds: two ranks first; then three, which resume.
+# The check takes some seconds: two ranks first; then three, which resume.
 
 # %% [markdown]
-# Some calls that you may need, after `context = tf.distribute.get_replica_context()`:
+# Some calls that you may need. `context` is `tf.distribute.get_replica_context()`, in a function that `strategy.run`
+# calls. Horovod gives the average unless you ask for the sum.
 #
-# | | Horovod | in a function that `strategy.run` calls, or outside |
+# | | Horovod | MultiWorkerMirroredStrategy |
 # |---|---|---|
-# | a sum over ranks | `hvd.allreduce(x, op=hvd.Sum)` | `context.all_reduce("SUM", x)`, or `strategy.reduce("SUM", x, axis=None)` |
-# | of gradients | `hvd.DistributedGradientTape(tape, op=hvd.Sum)`; without `op` the average | `apply_gradients` adds them up |
+# | a sum over ranks | `hvd.allreduce(x, op=hvd.Sum)` | `context.all_reduce("SUM", x)`, or outside `strategy.reduce("SUM", x, axis=None)` |
+# | a sum of gradients | `hvd.DistributedGradientTape(tape, op=hvd.Sum)` | `apply_gradients` adds them up |
 # | a part of each batch | `dataset.map(lambda words, labels: …)`, `words[start::step]` | `strategy.experimental_distribute_dataset(dataset)` |
 
 
@@ -322,7 +324,7 @@ lab.points("predict")
 #
 # `job_script` gives the text of a bash script for `sbatch`. It asks Slurm for `nodes` nodes with `tasks` ranks on each,
 # `cores` cores for each rank, and a time limit of exactly `minutes` minutes, which may be more than a day. It starts
-# `python train.py` on all ranks with one `srun`, which must be told the cores too (notebook 15, and
+# `python train.py` on all ranks with one `srun`, which must be told the cores too (chapter 15, and
 # `notebooks/programs/15_clusters/slurm/ranks.sbatch`). The job ends when the script does. If `train.py` fails, the
 # script ends with another status than 0, so that the state of the job is FAILED. The check runs your script by bash, on
 # the fake Slurm of lab 15.
@@ -358,16 +360,18 @@ lab.points("job_script")
 # %% [markdown]
 # ## 6. The report
 #
-# Report on one page: six short texts, 25 to 120 words each (words are what spaces separate), each with a number in
-# digits that you measured or computed (`float32` is none). If you did not run real ranks, take the largest difference that the check of
-# exercise 1 prints and the numbers of the examples above, and say so; for "job" compute one, such as cores × hours.
-# These are the questions:
-
-# %%
-for part, question in lab.given.REPORT.items():
-    print(f"{part}: {question}")
-
-# %% [markdown]
+# Report on one page. Write six short texts of 25 to 120 words each; spaces separate words. Each text has a number in
+# digits that you measured or computed (`float32` is none). If you did not run real ranks, take the largest difference
+# that the check of exercise 1 prints and the numbers of the examples above, and say so. For "job" compute one, such as
+# cores × hours. These are the questions:
+#
+# - **equality**: By how much do the weights differ from the serial ones at most? Why is this small enough, and not 0?
+# - **throughput**: Texts/s, speed-up and efficiency on each number of ranks. Which steps count, and how sure are you?
+# - **profile**: Where does the time of a step go? How do you know?
+# - **prediction**: What do you expect on 64 ranks, from which α and β? Which assumption is the weakest?
+# - **job**: What do you ask the scheduler for, and why? What does it cost if the job is stopped after an hour?
+# - **limits**: What did you not test? What would you do next?
+#
 # The check sees the form only, a point for each text. Your instructor reads what they say, with
 # `rubric.md`, next to this file.
 

@@ -7,7 +7,7 @@ when the command is used, so that `distlab --help` is quick.
 import sys
 from collections.abc import Mapping, Sequence
 
-from cyclopts import App, CycloptsError, CycloptsPanel, Group, Parameter, UnknownCommandError
+from cyclopts import App, CycloptsError, Group, Parameter, UnknownCommandError
 
 from distlab.runtime.errors import PlainError
 from distlab.runtime.lookups import require_name
@@ -140,16 +140,16 @@ CLUSTER: Mapping[str, tuple[str, str]] = {
 }
 
 
-def panel(error: CycloptsError) -> object:
+def as_sentence(error: CycloptsError) -> str:
     """An error as it is printed. Raises NoSuchName for a wrong command, with the nearest ones or all."""
     if isinstance(error, UnknownCommandError) and error.app and error.unused_tokens:
         require_name([name for name in error.app if name[0] != "-"], error.unused_tokens[0], "command")
-    return CycloptsPanel(error)
+    return str(error)
 
 
 app = App(
     name="distlab",
-    error_formatter=panel,
+    error_formatter=as_sentence,
     help="The tools of the course.",
     version_flags=[],
     help_format="plaintext",

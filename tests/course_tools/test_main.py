@@ -42,7 +42,7 @@ def test_its_help_needs_none_of_the_packages_that_do_the_work() -> None:
 @pytest.mark.parametrize(
     ("command", "said"),
     [
-        ("execute --workers 9", "Error"),
+        ("execute --workers 9", "Must be <= 8"),
         ("predikt", "There is no command 'predikt'; did you mean predict?\n"),
         ("cluster xyz", "There is no command 'xyz'; there are up, run, status, link, down.\n"),
     ],

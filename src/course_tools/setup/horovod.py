@@ -127,6 +127,7 @@ def install(build: Build, again: bool = False) -> None:
             write_record(**attempt, problem=failure)
         raise NotBuilt(failure) from error
     write_record(**attempt)
+    print("Ready: `make lab` opens the course.")
 
 
 def _build_wheel(name: str, build: Build) -> Path:

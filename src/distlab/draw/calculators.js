@@ -8,6 +8,7 @@
   const sum = (numbers) => numbers.reduce((total, each) => total + each, 0);
   const rounded = (number, digits = 3) =>
     number.toLocaleString("en-US", number < 1000 ? { maximumSignificantDigits: digits } : { maximumFractionDigits: 0 });
+  const counted = (number, thing) => `${rounded(number)} ${thing}${number === 1 ? "" : "s"}`;
   const inUnits = (units) => (number, digits) => {
     const [unit, size] = units.find((each) => number >= 0.9995 * each[1]) || units[units.length - 1];
     return `${rounded(number / size, digits)}\u00a0${unit}`;
@@ -48,14 +49,14 @@
       keys: ["waiting (steps × α)", "moving bytes (× β)"],
       most: Math.max(...results.slice(1).map(({ parts }) => sum(parts))),
       rows: results.map(({ name, steps, factor, parts }) => ({
-        name, parts, text: `${steps} steps, ${rounded(factor)} n: ${inSeconds(sum(parts))}`,
+        name, parts, text: `${rounded(steps)} steps, ${rounded(factor)} n: ${inSeconds(sum(parts))}`,
       })),
     }),
     says(results, { ranks, bytes }) {
       const [best, next] = [...results].sort((one, other) => sum(one.parts) - sum(other.parts));
       const isTie = sum(next.parts) < 1.0005 * sum(best.parts), waits = inPercent(best.parts[0] / sum(best.parts));
       const names = isTie ? `fastest are ${best.name} and ${next.name}` : `fastest is ${best.name}`;
-      return `${inBytes(bytes)} on ${ranks} ranks: ${names} with ${inSeconds(sum(best.parts))}, of which ${waits} is latency.`;
+      return `${inBytes(bytes)} on ${rounded(ranks)} ranks: ${names} with ${inSeconds(sum(best.parts))}, of which ${waits} is latency.`;
     },
   };
 
@@ -90,7 +91,7 @@
     says(results, { tensor, pipeline, replicas, device }) {
       const first = results.findIndex((parts) => sum(parts) <= device);
       const from = ["without ZeRO", "from ZeRO 1 on", "from ZeRO 2 on", "with ZeRO 3 only"][first];
-      return `${tensor} × ${pipeline} × ${replicas} = ${rounded(tensor * pipeline * replicas)} devices (tensor × pipeline × data). ` +
+      return `${tensor} × ${pipeline} × ${rounded(replicas)} = ${counted(tensor * pipeline * replicas, "device")} (tensor × pipeline × data). ` +
         (first < 0 ? `No stage of ZeRO fits into ${inBytes(device)}.` : `It fits into ${inBytes(device)} ${from}.`);
     },
   };
@@ -143,9 +144,10 @@
       const kept = Math.max(...ofFirst.map((_, place) => sum(ofFirst.slice(0, place + 1)))) / v;
       return { works, seconds, kept, bubble: 1 - sum(works.map(({ start, end }) => end - start)) / (p * seconds) };
     },
-    says: ({ seconds, bubble, kept }, { schedule, stages, microBatches }) =>
-      `${schedule} with ${microBatches} micro-batches on ${stages} stages takes ${rounded(seconds)} units of time, ` +
-      `${inPercent(bubble)} of them bubble. Micro-batches whose activations stage 0 keeps: at most ${rounded(kept)}.`,
+    says: ({ seconds, bubble, kept }, { schedule, stages, microBatches, chunks }) =>
+      `${schedule} with ${counted(microBatches, "micro-batch").replace("chs", "ches")} on ${stages} stages takes ${rounded(seconds)} units of time, ` +
+      `${inPercent(bubble)} of them bubble. Micro-batches whose activations stage 0 keeps: at most ${rounded(kept)}` +
+      (chunks > 1 ? ` (a chunk counts 1/${chunks}).` : "."),
   };
 
   const amdahl = {
@@ -163,7 +165,7 @@
       keys: ["serial", "divided"],
       most: 1,
       rows: results.map(({ devices, parts, speedup }) => ({
-        name: devices === 1 ? "1 device" : `${rounded(devices)} devices`, parts,
+        name: counted(devices, "device"), parts,
         text: devices === 1 ? "" : `${rounded(speedup)} × as fast, efficiency ${inPercent(speedup / devices)}`,
       })),
     }),
@@ -201,8 +203,9 @@
       })),
     }),
     says: ([yours, , best], { save, faults }) =>
-      `With a save of ${inTime(save)} and a fault every ${betweenFaults(faults)}, save every ${inTime(best.every)}: ` +
-      `that loses ${lost(best.parts)} of the time, and yours ${lost(yours.parts)}.`,
+      `With a save of ${inTime(save)} and a fault every ${betweenFaults(faults)}, ` + (sum(best.parts) < 1
+        ? `save every ${inTime(best.every)}: that loses ${lost(best.parts)} of the time, and yours ${lost(yours.parts)}.`
+        : "the job does not progress, whatever the interval: restarts and repeated steps take all the time."),
   };
 
   const CALCULATORS = { "all-reduce": allReduce, memory, pipeline, amdahl, saves };

@@ -41,7 +41,7 @@ class Exercise:
         try:
             return self.judge(answer, generator)
         except NotDone as reason:
-            return not_done(sentence(reason))
+            return not_done(str(reason))
         except (AnswerError, SimulationError) as error:
             return wrong(sentence(error))
         except Exception as error:

@@ -5,6 +5,8 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any, NamedTuple
 
+from distlab.labs.answer_errors import sentence
+
 
 class State(StrEnum):
     """How far an answer is."""
@@ -93,7 +95,7 @@ def wrong(hint: str, share: float = 0.0, picture: Callable[[], Picture] | None =
 
 def not_done(why: str = "") -> Verdict:
     """The student has not begun."""
-    return Verdict(NOT_DONE, why)
+    return Verdict(NOT_DONE, sentence(why))
 
 
 def waiting_for(parts: str) -> Verdict:

@@ -120,7 +120,8 @@ class Item:
             return True
         right = self.right_options[0].value
         least = LEAST_DIFFERENCE * abs(right or 0.0) if self.tolerance else 0.0
-        return right is not None and any(abs(cast(float, each.value) - right) <= least for each in self.wrong_options)
+        values = [each.value for each in self.wrong_options if each.value is not None]
+        return right is not None and any(abs(value - right) <= least for value in values)
 
 
 @dataclass(frozen=True)

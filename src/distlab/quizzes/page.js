@@ -3,8 +3,10 @@ document.querySelectorAll('.distlab-quiz[data-quiz="IDENTIFIER"]').forEach(funct
   quiz.dataset.ready = "yes";
   var questions = Array.from(quiz.querySelectorAll("fieldset"));
   var score = quiz.querySelector(".score");
-  function number(text) {
-    text = text.trim().replace(/[\s%]/g, "").replace("\u2212", "-");
+  function number(text, unit) {
+    text = text.trim();
+    text = text.toLowerCase().endsWith(unit.toLowerCase()) ? text.slice(0, text.length - unit.length) : text;
+    text = text.replace(/[\s%]/g, "").replace("\u2212", "-");
     text = /^-?\d+,\d+$/.test(text) && !/^-?[1-9]\d{0,2},\d{3}$/.test(text) ? text.replace(",", ".") :
       text.replace(/,/g, "");
     return text === "" ? NaN : Number(text);
@@ -13,8 +15,9 @@ document.querySelectorAll('.distlab-quiz[data-quiz="IDENTIFIER"]').forEach(funct
     var notes = Array.from(question.querySelectorAll("li"));
     var field = question.querySelector("input[type=text]");
     if (field) {
-      var value = number(field.value);
-      if (isNaN(value)) { return [null, "Enter a number."]; }
+      var unit = field.nextSibling.textContent.trim();
+      var value = number(field.value, unit);
+      if (isNaN(value)) { return [null, unit ? "Enter a number, in " + unit + "." : "Enter a number."]; }
       var tolerance = Number(question.dataset.tolerance) + 1e-9;
       var note = notes.find(function (note) {
         var expected = Number(note.dataset.value);
@@ -22,7 +25,7 @@ document.querySelectorAll('.distlab-quiz[data-quiz="IDENTIFIER"]').forEach(funct
       });
       if (!note) { return [false, "Not right. Think again, or open the answer."]; }
       var isRight = note.dataset.right === "yes";
-      return [isRight, (isRight ? "" : "Not right. ") + note.querySelector(".why").textContent];
+      return [isRight, (isRight ? "Right. " : "Not right. ") + note.querySelector(".why").textContent];
     }
     var boxes = Array.from(question.querySelectorAll("input"));
     var chosen = boxes.filter(function (box) { return box.checked; });
@@ -30,10 +33,15 @@ document.querySelectorAll('.distlab-quiz[data-quiz="IDENTIFIER"]').forEach(funct
     var wrong = boxes.findIndex(function (box, place) {
       return box.checked && notes[place].dataset.right !== "yes";
     });
-    if (wrong >= 0) { return [false, "Not right. " + notes[wrong].querySelector(".why").textContent]; }
     var rights = notes.filter(function (note) { return note.dataset.right === "yes"; });
-    if (chosen.length < rights.length) { return [null, "Right so far, but one or more are missing."]; }
-    return [true, rights.map(function (note) { return note.querySelector(".why").textContent; }).join(" ")];
+    var found = boxes.filter(function (box, place) { return box.checked && rights.includes(notes[place]); }).length;
+    var count = rights.length > 1 ? " You have chosen " + found + " of the " + rights.length + " right ones." : "";
+    if (wrong >= 0) {
+      var why = notes[wrong].querySelector(".why").textContent;
+      return [false, "(" + "abcdefgh"[wrong] + ") is not right. " + why + count];
+    }
+    if (found < rights.length) { return [null, "Right so far." + count]; }
+    return [true, "Right. " + rights.map(function (note) { return note.querySelector(".why").textContent; }).join(" ")];
   }
   questions.forEach(function (question) {
     var status = question.querySelector("[role=status]");

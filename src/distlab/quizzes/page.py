@@ -66,8 +66,8 @@ def _fields(item: Item, name: str) -> str:
         )
     kind = "radio" if item.kind is Kind.ONE else "checkbox"
     return "\n".join(
-        f'<label><input type="{kind}" name="{name}" value="{place}"> '
-        f"<span>({letter}) {_inline(option.text)}</span></label>"
+        f'<label>({letter}) <input type="{kind}" name="{name}" value="{place}"> '
+        f"<span>{_inline(option.text)}</span></label>"
         for place, (letter, option) in enumerate(paper.lettered(item))
     )
 
@@ -77,7 +77,7 @@ def _answers(item: Item) -> str:
     for letter, option in paper.lettered(item):
         value = "" if option.value is None else f' data-value="{option.value!r}"'
         right = ' data-right="yes"' if option.is_right else ""
-        why = f'<span class="why">{_inline(paper.verdict(option))}</span>'
+        why = f'{"Right. " * option.is_right}<span class="why">{_inline(option.explanation)}</span>'
         notes.append(f"<li{value}{right}>{_inline(paper.label(item, letter, option))}: {why}</li>")
     return "<details><summary>Answer and explanations</summary>\n<ul>\n" + "\n".join(notes) + "\n</ul></details>"
 

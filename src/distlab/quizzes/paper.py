@@ -16,7 +16,7 @@ def task(item: Item) -> str:
 
 def verdict(option: Option) -> str:
     """What there is to say about an option: right, or the mistake by name, and the explanation."""
-    return f"Right. {option.explanation}" if option.is_right else f"{option.mistake}. {option.explanation}"
+    return f"Right. {option.explanation}" if option.is_right else f"Mistake: {option.mistake}. {option.explanation}"
 
 
 def markdown(items: Sequence[Item], title: str, with_answers: bool) -> str:

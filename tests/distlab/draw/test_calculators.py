@@ -92,9 +92,13 @@ def test_the_time_lost_is_that_of_young_and_near_that_of_daly(page: Page) -> Non
         assert 1 + sum(each["parts"]) == pytest.approx(seconds / 100 / each["every"], abs=0.01)
 
 
-def test_the_calculator_of_saves_begins_with_the_job_of_chapter_13(page: Page) -> None:
+def test_the_calculator_of_saves_begins_with_the_job_of_chapter_13_and_says_when_all_is_lost(page: Page) -> None:
     said = "a fault every 3.1 h, save every 13.6 min: that loses 12.7 % of the time, and yours 22.4 %."
-    expect(page.locator("[data-name=saves]").get_by_role("status")).to_contain_text(said)
+    saves = page.locator("[data-name=saves]")
+    expect(saves.get_by_role("status")).to_contain_text(said)
+    for name, key in {"Save C": "End", "Fault every M": "Home", "Restart R": "End"}.items():
+        saves.get_by_role("slider", name=name).press(key)
+    expect(saves.get_by_role("status")).to_contain_text("the job does not progress, whatever the interval")
 
 
 def test_a_calculator_is_used_by_keyboard_and_says_what_comes_out(page: Page) -> None:

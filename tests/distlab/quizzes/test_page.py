@@ -40,7 +40,8 @@ ANSWER = """(isRight) => document.querySelectorAll("fieldset").forEach((question
   const notes = [...question.querySelectorAll("li")], inputs = [...question.querySelectorAll("input")];
   const chosen = notes.filter((note) => (note.dataset.right === "yes") === isRight);
   if (inputs[0].type === "text") {
-    inputs[0].value = Number(chosen[0].dataset.value).toLocaleString("en-US", {maximumSignificantDigits: 3});
+    inputs[0].value = Number(chosen[0].dataset.value).toLocaleString("en-US", {maximumSignificantDigits: 3})
+      + inputs[0].nextSibling.textContent;
   } else {
     chosen.slice(0, inputs[0].type === "radio" ? 1 : undefined).forEach(
       (note) => { inputs[notes.indexOf(note)].checked = true; });
@@ -51,7 +52,7 @@ ANSWER = """(isRight) => document.querySelectorAll("fieldset").forEach((question
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("is_right", "score"), [(True, "10 of 10 right"), (False, "0 of 10 right")])
-def test_a_browser_marks_right_answers_also_rounded_and_with_commas_and_usual_mistakes(
+def test_a_browser_marks_right_answers_also_rounded_with_commas_and_units_and_usual_mistakes(
     browser: Browser, is_right: bool, score: str
 ) -> None:
     window = browser.new_page()

@@ -41,6 +41,7 @@ def ranks_in(text: str) -> NDArray[np.int64]:
 def as_table(prediction: Prediction) -> str:
     """One line per number of ranks; then one sentence on the last of them, and what all of it assumes."""
     about = [
+        "added: all-reduces that the backward pass does not hide, and how much they slow it down",
         f"{prediction.model.title}: {prediction.model.parameters:,} parameters, "
         f"{prediction.model.gradient_bytes / 1e6:.1f} MB of gradient, {prediction.batch} images per rank and step",
         f"{prediction.hardware.title}",
@@ -53,7 +54,7 @@ def as_table(prediction: Prediction) -> str:
         f"{'step':>12}": _milliseconds(prediction.step_seconds),
         f"{'computing':>12}": _milliseconds(prediction.compute_seconds),
         f"{'all-reduce':>12}": _milliseconds(prediction.communication_seconds),
-        f"{'not hidden':>12}": _milliseconds(prediction.exposed_seconds),
+        f"{'added':>12}": _milliseconds(prediction.exposed_seconds),
         f"{'images/s':>14}": [f"{speed:,.0f}" for speed in prediction.images_per_second],
         f"{'efficiency':>12}": [f"{100 * efficiency:.1f}%" for efficiency in prediction.efficiency],
     }
@@ -61,7 +62,7 @@ def as_table(prediction: Prediction) -> str:
     network, _, _ = prediction.model.title.partition(",")
     conclusion = (
         f"On {ranks} rank{'s' if ranks != '1' else ''} {network} trains {speed} images/s at an efficiency of "
-        f"{efficiency}; a step takes {step}, of which {exposed} are communication that is not hidden."
+        f"{efficiency}; a step takes {step}, of which communication adds {exposed}."
     )
     return "\n".join([aligned(columns), "", conclusion, "", *about])
 

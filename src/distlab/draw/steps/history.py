@@ -175,8 +175,10 @@ class History:
         if first is None:
             return self._wrong_result()
         wrong = len({(rank, self.task.chunk_of(position)) for rank, position in faults})
-        chunks = self.size * min(self.size, self.task.length)
-        return f"{first} {wrong} of {chunks} chunks are wrong {'in the end' if self.is_over else 'where it stopped'}."
+        counted = f"{wrong} chunk{' is' if wrong == 1 else 's are'}"
+        if all(None not in holding for holding in self.task.ends):
+            counted = f"{wrong} of {self.size * min(self.size, self.task.length)} chunks are"
+        return f"{first} {counted} wrong {'in the end' if self.is_over else 'where it stopped'}."
 
     def waiting(self) -> dict[int, str]:
         """Whom each rank of a deadlock waits for, in words, by rank."""

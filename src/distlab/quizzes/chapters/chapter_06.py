@@ -130,7 +130,8 @@ def slow_link(item: Item, ranks: int = pick(4, 6, 8), factor: int = pick(3, 4, 5
         the mean.""")
     item.wrong((1 + factor) / 2, "In one half only").why("""Chunks pass the slow link in both halves, reduce-scatter and
         all-gather.""")
-    item.wrong(1, "There is another way").why("A ring has one way only; no message goes around the slow link.")
+    item.wrong("as long as before", "There is another way").why("""A ring has one way only; no
+        message goes around the slow link.""")
 
 
 def straggler(
