@@ -12,7 +12,7 @@
 # **Goal.** Split one model in several ways, prove each time that it still computes the same, and choose a split for a
 # model and a cluster by memory and time.
 #
-# **Time.** 40 minutes to read, one minute to run.
+# **Time.** 35 minutes to read, one minute to run.
 #
 # **Before this.** [01 why distribute](01_why_distribute.ipynb), [04 custom training
 # loop](04_custom_training_loop.ipynb) and [06 collectives](06_collectives_and_ring_all_reduce.ipynb).
