@@ -407,9 +407,9 @@ draw.show(draw.timeline(uneven), "Timeline: ranks 0, 1 and 3 wait until rank 2 h
 # %% [markdown] tags=["slide-takeaway"]
 # The straggler delays the step by its extra time: the sum needs its share, so no all-reduce can help.
 #
-# With the slow link, the ring is as slow as that link, because it carries a chunk in every step. Tree and halving-doubling
-# use it in two steps (by hand × 4.00 and × 2.29; in the simulation others arrive meanwhile, or queue before the slow
-# one); the naive way uses only links of rank 0.
+# With the slow link, the ring is as slow as that link, because it carries a chunk in every step. Tree and
+# halving-doubling use it in two steps (by hand × 4.00 and × 2.29; in the simulation others arrive meanwhile,
+# or queue before the slow one); the naive way uses only links of rank 0.
 #
 # A **hierarchical** all-reduce runs rings inside the hosts, where links are fast, and rings between hosts with a part
 # of the array each. Here 4 hosts have 4 ranks each. A link between hosts has a tenth of the bandwidth and more than
