@@ -111,7 +111,7 @@ import numpy as np
 
 p = 4
 arrays = [np.arange(1, 5) * 10**rank for rank in range(p)]
-chunks = [np.array_split(array, p) for array in arrays]  # chunks[rank][number]: views
+chunks = [np.array_split(array, p) for array in arrays]  # p views of each
 
 
 def show(step):
@@ -119,7 +119,7 @@ def show(step):
     print(f"step {step}: {' | '.join(rows)}")
 
 
-for step in range(p - 1):  # reduce-scatter: chunks travel to the right and grow
+for step in range(p - 1):  # reduce-scatter: chunks travel and grow
     sent = [chunks[rank][(rank - step) % p].copy() for rank in range(p)]
     for rank in range(p):
         chunks[rank][(rank - 1 - step) % p] += sent[rank - 1]
@@ -130,14 +130,14 @@ for step in range(p - 1):  # reduce-scatter: chunks travel to the right and grow
 # **reduce-scatter**. Then the finished chunks travel once more around the ring and replace the unfinished ones, which
 # is an **all-gather**:
 
-# %% tags=["program"]
-for step in range(p - 1):  # all-gather: finished chunks travel to the right and replace others
+# %% tags=["program", "slide-code"]
+for step in range(p - 1):  # all-gather: finished chunks travel and replace
     sent = [chunks[rank][(rank + 1 - step) % p].copy() for rank in range(p)]
     for rank in range(p):
         chunks[rank][(rank - step) % p][:] = sent[rank - 1]
     show(p + step)
 
-# %% [markdown]
+# %% [markdown] tags=["slide-takeaway"]
 # All ranks have the same sum, none has handled more than another, and in each step all links were busy. Play the
 # program of section 3 and follow one chunk.
 
@@ -259,7 +259,7 @@ print("on two ranks:", *totals, "instead of [3 3]")
 traced = draw.trace(wrong_ring, 4)
 draw.show(traced.strip(), traced.describe())
 
-# %% [markdown] tags=["slide-takeaway"]
+# %% [markdown] tags=["slide-takeaway", "slide-text"]
 # No error, but the sum is wrong. After three steps each rank has one finished chunk, in a thick frame. Then unfinished
 # chunks go out, and at last overwrite even the finished ones.
 #
@@ -268,7 +268,7 @@ draw.show(traced.strip(), traced.describe())
 # **blocking send**.
 
 
-# %%
+# %% tags=["slide-output", "slide-continued"]
 async def blocking_send(rank, to, array):
     """Send, and wait until the receiver has confirmed."""
     await rank.send(to, array)
@@ -289,7 +289,7 @@ try:
 except DeadlockError as error:
     print(error)
 
-# %% [markdown] tags=["slide-picture"]
+# %% [markdown] tags=["slide-takeaway", "slide-picture"]
 # A circle of waiting is a **deadlock**. On a real cluster the same program prints nothing at all. One fix is `exchange`
 # (`MPI_Sendrecv`); another is that even ranks send first and odd ranks receive first.
 #
@@ -371,8 +371,8 @@ draw.show(figure, "Time of four all-reduces by array size on 16 and 12 ranks, by
 draw.calculator("all-reduce")
 
 # %% [markdown] tags=["slide-takeaway"]
-# Small arrays want few steps: tree and halving-doubling win. Large arrays want few bytes: ring and halving-doubling
-# win. Of these, halving-doubling is the fastest on $2^k$ ranks, from 4 on. (For tiny arrays *recursive doubling*, $\lg
+# Small arrays want few steps (tree, halving-doubling), large ones few bytes (ring, halving-doubling). Of these,
+# halving-doubling is the fastest on $2^k$ ranks, from 4 on. (For tiny arrays *recursive doubling*, $\lg
 # p$ steps with whole arrays, is faster still.) With other numbers the ring wins for large arrays: try 12 ranks in the
 # calculator. Libraries still use rings for large arrays, because in real networks distant partners share cables; NCCL
 # takes trees for smaller ones on several hosts.
@@ -411,9 +411,10 @@ print(f"training step: {us(even.elapsed)}, with a straggler {us(uneven.elapsed)}
 draw.show(draw.timeline(uneven), "Timeline: ranks 0, 1 and 3 wait until rank 2 has computed.")
 
 # %% [markdown] tags=["slide-takeaway"]
-# The ring is as slow as its slowest link, because that link carries a chunk in every step. Tree and halving-doubling
-# use it in two steps; the naive way uses only links of rank 0. The straggler delays the step by its extra time: the sum
-# needs its share, so no all-reduce can help.
+# The straggler delays the step by its extra time: the sum needs its share, so no all-reduce can help.
+#
+# With the slow link, the ring is as slow as that link, because it carries a chunk in every step. Tree and
+# halving-doubling use it in two steps; the naive way uses only links of rank 0.
 #
 # A **hierarchical** all-reduce runs rings inside the hosts, where links are fast, and rings between hosts with a part
 # of the array each. Here 4 hosts have 4 ranks each. A link between hosts has a tenth of the bandwidth and more than
@@ -427,7 +428,7 @@ for name, program in (algorithms | {"hierarchical": hierarchical}).items():
     small, large = (simulated(program, 16, size, two_levels) for size in (64_000, 4_096_000))
     print(f"{name:20}64 kB in {us(small):>8}, 4,096 kB in {us(large):>9}")
 
-# %% [markdown] tags=["slide-text", "slide-picture"]
+# %% [markdown] tags=["slide-picture"]
 # Of these the hierarchy wins for the large array: each rank all-reduces only a quarter of it over the slow links. (Our
 # halving-doubling sends its largest halves over them; Open MPI's begins with the nearest rank and is a hierarchy
 # itself.)
@@ -442,14 +443,14 @@ for name, program in (algorithms | {"hierarchical": hierarchical}).items():
 # ![Three timelines: one all-reduce at the end takes longest, one for each gradient is delayed by latency, buckets of
 # four gradients end shortly after the backward pass](../figures/06_overlap.svg)
 
-# %% [markdown]
+# %% [markdown] tags=["slide-predict"]
 # In the picture, 8 ranks on section 1's network have 48 gradients of 50 kB; one becomes ready every 125 µs. (PyTorch's
 # DDP collects 25 MiB by default.)
 #
 # **Predict.** The picture shows buckets of 1, 4 and 48 gradients. Does the step end earlier with 2, 8 or 16 than with
 # 4?
 
-# %%
+# %% tags=["slide-output"]
 GRADIENTS, BACKWARD = 48, 125e-6
 for per_bucket in (1, 2, 4, 8, 16, 48):
     reducing = costs.all_reduce("ring", 8, per_bucket * 50_000).seconds(5e-6, 1e-9)
@@ -460,8 +461,8 @@ for per_bucket in (1, 2, 4, 8, 16, 48):
     print(f"{per_bucket:>2} per bucket: all-reduces {us(total):>8}, step ends at {us(end):>9}")
 
 # %% [markdown] tags=["slide-takeaway"]
-# With 1 per bucket the latencies make the all-reduces outlast the backward pass (6,000 µs). From 2 on, only the last
-# bucket's all-reduce comes after it: the smaller, the better.
+# From 2 per bucket on, only the last bucket's all-reduce comes after the backward pass (6,000 µs): the smaller, the
+# better. With 1 per bucket the latencies make the all-reduces outlast it.
 #
 # **Question.** You pack 42 gradients into one bucket. What do you save in the all-reduces themselves?
 #

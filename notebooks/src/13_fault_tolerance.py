@@ -119,10 +119,11 @@ def best_interval(save):
 
 between_faults, restart = 54 * 24 * 3600 / 419, 600
 print(f"a fault every {between_faults / 3600:.1f} hours")
+print("a save every    saves  repeated  restarts  together lost")
 for interval in (60, best_interval(30), 3600):
     shares = [30 / interval, interval / 2 / between_faults, restart / between_faults]
-    text = "saves {:5.1%}, repeated steps {:4.1%}, restarts {:.1%}".format(*shares)
-    print(f"a save every {interval / 60:4.1f} min: {text}, together {sum(shares):5.1%} lost")
+    text = "".join(f"{share:10.1%}" for share in [*shares, sum(shares)])
+    print(f"{interval / 60:8.1f} min{text}")
 draw.calculator("saves")
 
 # %% [markdown] tags=["slide-takeaway"]
@@ -187,10 +188,9 @@ programs.show(PROGRAMS / "train.py", "resume")
 # ```
 #
 # Worker 0 waits for a gradient that never comes, until TensorFlow or the launcher notices. A worker cannot join a
-# running cluster again, so **the whole job is started again**.
+# running cluster again, so **the whole job is started again**. (With `epochs=1` it is killed after step 8.)
 #
-# **Predict.** A save every 5 steps; worker 1 dies after step 13 (after 8 with `epochs=1`). How many steps must be done
-# twice?
+# **Predict.** A save every 5 steps; worker 1 dies after step 13. How many steps must be done twice?
 
 # %% jupyter={"source_hidden": true} tags=["varies"]
 total, killed_at = 12 * epochs, min(13, 12 * epochs - 4)
@@ -256,7 +256,7 @@ def compare(name, result):
 
 compare("killed", resumed)
 
-# %% [markdown] tags=["slide-takeaway"]
+# %% [markdown] tags=["slide-takeaway", "slide-table"]
 # Only the steps since the last save are repeated, and the weights are those of the undisturbed run. The rest is $R$:
 # noticing the death, ending worker 0, starting again. (Worker 1 dies a second after its step, when worker 0 is in the
 # next one.)
@@ -334,9 +334,9 @@ for name, training in trainings.items():
 names = [f"rank {rank}" for rank in range(ranks)]
 draw.show(draw.busy(steps, names, "milliseconds of a step (medians)"), description)
 
-# %% [markdown] tags=["slide-takeaway"]
-# Every step takes as long as that of the slowest rank. With three ranks the factor is a little below 4: the slow one
-# has 21 of the 64 images, but the even step waits for 22. **The straggler is the rank that waits least.** (On a GPU
+# %% [markdown] tags=["slide-takeaway", "slide-table"]
+# Every step takes as long as that of the slowest rank, and **the straggler is the rank that waits least**. With three
+# ranks the factor is a little below 4: the slow one has 21 of the 64 images, but the even step waits for 22. (On a GPU
 # take both times from a profile: there calls return before the work is done.)
 #
 # The gradients are *summed* and divided by the global batch size, so each image counts once, whatever the shares. But
@@ -365,14 +365,14 @@ try:
     late = ["--late-worker", 1, "--dump-after", 3]
     launch.tensorflow(PROGRAMS / "late_worker.py", *late, **options)
 except launch.WorkerMissing as error:
-    print(textwrap.fill(f"WorkerMissing: {str(error).splitlines()[0]}", 95), end="\n\n")
+    print(textwrap.fill(f"WorkerMissing: {str(error).splitlines()[0]}", 66), end="\n\n")
     for worker, output in sorted(error.run.output.items()):
         where = re.findall(r'late_worker.py", line (\d+) in (\w+)', output)[:1]
         for number, function in where:
             line = source[int(number) - 1].strip()
-            print(f"{worker} is in {function}, line {number}:   {line}")
+            print(f"{worker} is in {function}, line {number}: {line}")
 
-# %% [markdown] tags=["slide-takeaway"]
+# %% [markdown] tags=["slide-takeaway", "slide-table"]
 # A worker listens only when it has imported TensorFlow and creates its strategy. If your run lists both workers, the
 # deadline was shorter than a healthy start.
 #
@@ -469,7 +469,7 @@ for name in ("index missing", "older data and index", "both cut"):
     weights = minimal.train(folder / name, newest=whole_checkpoints.newest)
     checks.assert_equal_weights(weights, undisturbed)
 
-# %% [markdown]
+# %% [markdown] tags=["slide-table"]
 # Keep checkpoints on another machine, too, in case the disk dies.
 #
 # | Diagnosis card | a half-written checkpoint |
@@ -551,7 +551,7 @@ if elastic:
     text = "Time line of two ranks. Rank 1 dies; rank 0 waits, goes on alone, and waits again."
     draw.show(figure, text)
 
-# %% [markdown] tags=["slide-takeaway"]
+# %% [markdown] tags=["slide-takeaway", "slide-table"]
 # The death costs the steps since the last commit and the wait, after the cross, for a new ring; the addition only the
 # wait for the new rank. The weights equal those of section 3, since the global batches are the same.
 #
@@ -591,10 +591,10 @@ programs.show(PROGRAMS / "train.py", "on_train_batch_end")
 # ```
 #
 # (`--kill-on-bad-exit=0 --wait=60`: the first worker that ends leaves the others a minute.) Worker 1 alone receives
-# SIGUSR1.
+# SIGUSR1, with `epochs=1` after step 3.
 #
-# **Predict.** The signal comes between two saves, when step 8 is done (step 3 with `epochs=1`). At which step do the
-# workers save, and how many steps are lost?
+# **Predict.** The signal comes between two saves, when step 8 is done. At which step do the workers save, and how many
+# steps are lost?
 
 # %% tags=["varies"]
 notice = f"--kill-worker 1 --kill-at-step {killed_at - 5} --signal USR1".split()
@@ -603,8 +603,8 @@ _, finished = run_until_done("notice", *notice)
 # %% tags=["varies", "slide-output"]
 compare("notice", finished)
 
-# %% [markdown] tags=["slide-takeaway"]
-# All workers saved at the step after the notice (it came after step 8's sum), and no step was done twice.
+# %% [markdown] tags=["slide-takeaway", "slide-table"]
+# All workers saved at the step after the notice, and no step was done twice.
 #
 # **A chain of jobs** needs no right to requeue. Ten short jobs run one at a time (`%1`), and each resumes where the
 # last one has saved. When all steps are done, the remaining jobs end at once:

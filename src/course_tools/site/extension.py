@@ -122,9 +122,14 @@ def _sections(document: nodes.document) -> list[tuple[str, str, list[str], list[
             sections[-1][2].append(" · ".join(filter(None, map(_words, node))))
         elif isinstance(node, nodes.paragraph) and sections and not isinstance(node.parent, nodes.entry):
             sections[-1][2].append(_words(node))
-        elif isinstance(node, nodes.literal_block) and sections:
+        elif isinstance(node, nodes.literal_block) and sections and not _is_folded(node.parent):
             sections[-1][3].extend(filter(None, node.astext().splitlines()))
     return sections
+
+
+def _is_folded(code: nodes.Element) -> bool:
+    """Whether it is the code of a cell that hides it."""
+    return code.get("nb_element") == "cell_code_source" and "hide_mode" in code.parent
 
 
 def _words(node: nodes.Node) -> str:

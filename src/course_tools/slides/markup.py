@@ -23,8 +23,8 @@ from distlab.runtime.errors import PlainError
 ALONE = (blocks.QUIZ, blocks.CODE)
 PREDICT = "**Predict.**"
 ASK = "Let everybody write an answer down before you go on."
-LONGEST_LINE, LONGEST_SENTENCE = 120, 95
-LINES_BY_PICTURE, LINES_WITH_GAPS = 4, 20
+LONGEST_LINE, LONGEST_SENTENCE, IN_LARGE_LETTERS = 120, 95, 66
+LINES_BY_PICTURE, LINES_IN_LARGE_LETTERS, LINES_WITH_GAPS = 4, 9, 20
 HIGH = 1.6  # a picture whose width is less than so many heights takes the whole height, and words the place left of it
 COMMAND = re.compile(r"\$ |[A-Z_]+=")
 PICTURE = re.compile(r"!\[([^\]]*)\]\(([^)\s]+)\)")
@@ -130,7 +130,9 @@ def of_outputs(outputs: Sequence[NotebookNode]) -> tuple[str, str]:
     plain = [each["text/plain"] for each in data if set(each) == {"text/plain"}]
     results = [*filterfalse(WIDGET_IN_WORDS.fullmatch, plain)]
     printed = str(strip_ansi("\n".join(filter(None, [streams, *results]))))
-    short = "\n".join(line for long in printed.split("\n") for line in _short_lines(long))
+    lines = printed.split("\n")
+    width = IN_LARGE_LETTERS if len(lines) <= LINES_IN_LARGE_LETTERS else LONGEST_SENTENCE
+    short = "\n".join(line for long in lines for line in _short_lines(long, width))
     beside = _side_by_side(pictures)
     if pictures and (printed.count("\n") >= LINES_BY_PICTURE or "pictures high" in beside):
         short = ""
@@ -144,13 +146,13 @@ def _columns(text: str) -> str:
     return f'style="--columns: {max(24, *map(len, text.split(chr(10))))}"'
 
 
-def _short_lines(line: str) -> list[str]:
+def _short_lines(line: str, width: int) -> list[str]:
     """A sentence broken at the words; a row of a table or a command cut."""
     if re.search(r"\S {2,}\S", line):  # columns
         return [line if len(line) <= LONGEST_LINE else f"{line[: LONGEST_LINE - 2].rstrip()} …"]
     indent = line[: len(line) - len(line.lstrip())]
-    most = 1 if COMMAND.match(line) else 3
-    wrapper = textwrap.TextWrapper(LONGEST_SENTENCE, indent, "    ", max_lines=most, placeholder=" …")
+    most, width = (1, LONGEST_SENTENCE) if COMMAND.match(line) else (3, width)
+    wrapper = textwrap.TextWrapper(width, indent, "    ", max_lines=most, placeholder=" …")
     wrapper.break_on_hyphens = False
     return wrapper.wrap(line) or [""]
 

@@ -129,6 +129,8 @@ def test_the_search_finds_a_page_without_a_server(visitor: Visitor) -> None:
     expect(first).to_contain_text("06 Collectives")  # chapters come before distlab.simulate.DeadlockError
     expect(first.locator("p mark").first).to_have_text("deadlock")
     expect(page.locator(".meaning")).to_contain_text("deadlock: ")
+    visitor.open("search.html?q=how+often+should+I+save+a+checkpoint")
+    expect(first.get_by_role("link")).to_contain_text(["13 Fault tolerance", "How often to save"])
     visitor.open("search.html?q=what+is+the+loss+scaling")
     expect(first).to_contain_text("02 One device")
     visitor.open(LAB)
@@ -137,11 +139,11 @@ def test_the_search_finds_a_page_without_a_server(visitor: Visitor) -> None:
     expect(first.locator("a").first).to_have_text("06 Collectives and ring all-reduce")
     for typed, said in (
         ("umpyq", "check the spelling"),  # only inside of words
-        ("alreduce", "Did you mean all-reduce?"),
-        ("checkpiont", "Did you mean checkpoint?"),
-        ("bariers", "Did you mean barrier?"),
-        ("tomogrm", "Did you mean tomogram?"),  # neither a term nor in a heading
-        ("the gradient accumlation", "Did you mean gradient accumulation?"),
+        ("alreduce", "Showing results for all-reduce: "),
+        ("checkpiont", "Showing results for checkpoint: "),
+        ("bariers", "Showing results for barrier: "),
+        ("tomogrm", "Showing results for tomogram: "),  # neither a term nor in a heading
+        ("the gradient accumlation", "Showing results for gradient accumulation: "),
         ("gradient umpyq", "check the spelling"),
     ):
         page.get_by_role("dialog").get_by_role("searchbox").fill(typed)
@@ -156,6 +158,12 @@ def test_a_symptom_is_found_by_words_of_its_message_and_has_an_address(visitor: 
     expect(page.get_by_role("status")).to_have_text("1 row")
     expect(page.get_by_role("heading", name="Setting up")).to_be_hidden()
     expect(page.locator("tbody tr[id]:visible")).to_have_count(1)  # of those with a symptom
+    expect(page.get_by_role("link", name="Setting up")).to_be_hidden()
+    page.get_by_role("searchbox").fill("umpyq")
+    expect(page.get_by_role("link", name="Search the whole course")).to_have_attribute("href", "../search.html?q=umpyq")
+    page.get_by_role("searchbox").fill("hangs")
+    expect(page.locator("tbody tr[id]:visible").filter(has_text="prints nothing and waits")).to_be_visible()
+    page.get_by_role("searchbox").fill("there is no C++ COMPILER")
     page.get_by_title("Link to this row").locator("visible=true").click()
     expect(page.locator("tr:target")).to_contain_text("there is no C++ compiler")
 
@@ -184,7 +192,10 @@ def test_an_output_waits_for_a_guess_made_by_keyboard_and_stands_on_paper(visito
     assert output.is_visible() and explanation.is_visible()
     second.get_by_role("button", name="Show", exact=True).click()
     expect(outputs).to_have_count(before - 2)
-    expect(page.locator(".waits")).to_have_count(cards.count() - 2)
+    expect(page.locator(".waits:visible")).to_have_count(cards.count() - 2)
+    second.get_by_role("button", name="Guess again").click()
+    expect(second.get_by_role("textbox", name="Your guess")).to_be_focused()
+    expect(page.locator(".waits:visible")).to_have_count(cards.count() - 1)
     everything = cards.last.get_by_role("button", name="Show all on this page")
     everything.scroll_into_view_if_needed()
     place = cards.last.bounding_box()["y"]
@@ -193,6 +204,9 @@ def test_an_output_waits_for_a_guess_made_by_keyboard_and_stands_on_paper(visito
     assert abs(cards.last.bounding_box()["y"] - place) < 2
     page.reload()
     expect(page.locator(".guessed")).to_have_text("You guessed: no; yes. ")
+    first.get_by_role("button", name="Guess again").click()
+    page.reload()
+    expect(page.locator(".guessed")).to_have_count(0)
 
 
 def test_a_calculator_needs_no_guess(visitor: Visitor) -> None:
@@ -258,7 +272,9 @@ def test_paper_has_answers_and_one_picture_of_the_ring(visitor: Visitor) -> None
     assert player.is_visible() and not strip.is_visible()
     page.emulate_media(media="print")
     assert strip.is_visible() and not player.is_visible()
-    assert all(answer.is_visible() for answer in page.locator(".quiz-answer > :is(ol, ul)").all())
+    questions = page.locator(".quiz, .distlab-quiz fieldset").count()
+    expect(page.locator(".answers > div:visible")).to_have_count(questions)
+    expect(page.locator(".quiz-answer:visible, .distlab-quiz :is(button, summary):visible")).to_have_count(0)
     visitor.open(LAB)
     expect(page.get_by_text("Write your answer here.").first).to_be_visible()
     assert page.locator(".cell details").count() and not page.locator(".cell details:visible").count()

@@ -13,7 +13,7 @@ pytestmark = pytest.mark.slow
 ROOT = Path(__file__).parents[3]
 NAMES = [file.stem for file in sorted((ROOT / "notebooks").glob("[0-9][0-9]*_*.ipynb"))]
 WIDTH, HEIGHT = 1280, 720
-FEWEST, MOST = 12, 20
+FEWEST, MOST = 12, 25
 SMALLEST_LETTERS = 13  # pixels; only in the widest tables
 LETTERS_OF_QUESTIONS = 30
 # Of each slide: what is outside the page or cut off, letters, pictures, notes, marks before and after a key.

@@ -72,7 +72,7 @@ def test_a_wrong_tag_is_one_sentence_with_the_cell(
     [
         ("ranks   time\n    2   4 ms", "ranks   time\n    2   4 ms"),
         ("\x1b[31m<script>\x1b[0m", "&lt;script&gt;"),
-        ("word " * 20, "word " * 18 + "word\n    word"),
+        ("word " * 20, "word " * 12 + "word\n    word"),
         ("a   " * 50, "a   " * 28 + "a   a …"),
         ("$ mpirun " + "--option " * 30, "$ mpirun " + "--option " * 8 + "--option …"),
     ],

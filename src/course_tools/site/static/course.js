@@ -33,18 +33,30 @@
     const compare = element("button", { textContent: "Compare" });
     const form = element("form", { className: "guess" }, element("label", {}, "Your guess ", guess), compare, show, all);
     const status = element("span", { className: "guess", tabIndex: -1 });
+    const again = element("button", { type: "button", textContent: "Guess again" });
     const open = (...said) => {
       waiting.forEach((part) => part.classList.remove("is-waiting"));
-      notes.forEach((note) => note.remove());
-      status.append(...said, "The output and its explanation are below.");
+      notes.forEach((note) => { note.hidden = true; });
+      status.replaceChildren(...said, "The output and its explanation are below. ", again);
       form.replaceWith(status);
     };
+    again.addEventListener("click", () => {
+      sessionStorage.removeItem(kept);
+      waiting.forEach((part) => part.classList.add("is-waiting"));
+      notes.forEach((note) => { note.hidden = false; });
+      guessedBefore.remove();
+      form.reset();
+      status.replaceWith(form);
+      guess.focus();
+    });
     opens.push(() => form.isConnected && open());
+    const guessedBefore = element("p", { className: "guessed" });
     const kept = `${window.location.pathname} ${number}`; // while the page is open, also when it is loaded again
     const compareWith = (guessed) => {
       const said = () => [element("b", { textContent: guessed }), ". "];
       open("Your guess: ", ...said());
-      waiting[0].before(element("p", { className: "guessed" }, "You guessed: ", ...said()));
+      guessedBefore.replaceChildren("You guessed: ", ...said());
+      waiting[0].before(guessedBefore);
     };
     form.addEventListener("submit", (event) => {
       event.preventDefault();
@@ -71,7 +83,7 @@
         const calculator = element("button", { type: "button", textContent: "Show the calculator" });
         calculator.addEventListener("click", () => {
           part.classList.remove("is-waiting");
-          note.remove();
+          note.hidden = true;
           control.focus();
         });
         note.append(calculator);
@@ -91,6 +103,7 @@
     const question = quiz.querySelector(".quiz-question");
     const comments = quiz.dataset.comments ? [...answer.querySelectorAll(":scope > :is(ol, ul) > li")] : [];
     question.id = `question-${number}`;
+    question.dataset.number = number + 1;
     quiz.setAttribute("role", "group");
     quiz.setAttribute("aria-labelledby", question.id);
     const feedback = element("p", { className: "quiz-feedback" });
@@ -226,7 +239,7 @@
       for (const [anchor, heading, texts, code] of sections) {
         [heading, ...texts, ...code].forEach((text, index) => {
           const hits = count(text), isText = index && index <= texts.length;
-          const worth = 4 * hits + 2 * count(heading) + (isText ? 3 : 0) + (text.length > 40 ? 5 : 0) + 2 * phrase.test(text);
+          const worth = 4 * hits + 6 * count(heading.replace(/^\d+\./, "")) + (isText ? 9 : 0) + (text.length > 40 ? 5 : 0) + 2 * phrase.test(text);
           // Under a heading stands what its section begins with.
           if (hits) lines.push({ page, title, anchor, heading, said: text, text: index ? text : texts[0] || "", worth });
         });
@@ -279,17 +292,17 @@
       const sections = pages.flatMap(([, ofPage]) => ofPage), headings = sections.map(([, heading]) => heading);
       const texts = sections.flatMap(([, heading, said, code]) => [heading, ...said, ...code]);
       const unknown = sought.filter((word, place) => !texts.some((text) => words[place].test(text)));
-      if (!unknown.length) return ["Nothing found; try fewer words."];
+      if (!unknown.length) return [["Nothing found; try fewer words."], []];
       const terms = glossary.map((text) => text.split(" (")[0]);
       const inWords = (each) => each.flatMap((text) => text.split(/[^\p{L}\d-]+/u));
       const known = [terms, terms, headings, texts].flatMap((each, place) => (place ? inWords(each) : each)).filter((name) => name.length > 3);
       const meant = (word) => (unknown.includes(word) ? known.find((name) => isOneTypo(bare(name), bare(word))) : word);
-      if (!unknown.every(meant)) return ["Nothing found; check the spelling."];
+      if (!unknown.every(meant)) return [["Nothing found; check the spelling."], []];
       const nearest = sought.map(meant).join(" ");
-      const link = element("a", { href: `${ROOT}search.html?q=${encodeURIComponent(nearest)}`, textContent: nearest });
-      return ["Nothing found. Did you mean ", link, "?"];
+      const [said, found] = search(nearest, pages);
+      return [["Showing results for ", element("b", { textContent: nearest }), ": ", ...said], found];
     };
-    return [number ? [`${number} ${number > 1 ? "pages" : "page"}`] : nothing(), parts];
+    return number ? [[`${number} ${number > 1 ? "pages" : "page"}`], parts] : nothing();
   };
 
   const makeSearch = (form) => {
@@ -334,6 +347,17 @@
     });
   });
 
+  // On paper the answers to all questions are on the last page.
+  const makeAnswers = (article) => {
+    const answers = [...article.querySelectorAll(".quiz-answer, .distlab-quiz details")].map((answer) => {
+      const number = answer.parentElement.dataset.number; // in the quiz at the end
+      const name = number ? `Quiz, question ${number}` : `Question ${answer.parentElement.querySelector(".quiz-question").dataset.number}`;
+      const copies = [...answer.cloneNode(true).childNodes].filter((part) => part.nodeName !== "SUMMARY");
+      return element("div", {}, element("b", { textContent: name }), ...copies);
+    });
+    if (answers.length) article.append(element("div", { className: "answers" }, element("h2", { textContent: "Answers" }), ...answers));
+  };
+
   // Paper is white.
   let theme;
   window.addEventListener("beforeprint", () => { ({ theme } = document.documentElement.dataset); document.documentElement.dataset.theme = "light"; });
@@ -345,6 +369,7 @@
     document.querySelectorAll(".pst-scrollable-table-container table").forEach(makeStack);
     document.querySelectorAll(".predict").forEach(makePrediction);
     document.querySelectorAll(".quiz").forEach(makeQuiz);
+    document.querySelectorAll(".bd-article").forEach(makeAnswers);
     makeTerms(document.querySelectorAll(".bd-article a[href*='#term-'][title]"));
     document.querySelectorAll("form.bd-search").forEach(makeSearch);
     // The words on them are their name.

@@ -18,17 +18,27 @@ document.addEventListener("DOMContentLoaded", () => {
   label.append("Words of the message ", field);
   line.append(label, " ", said);
   tables[0].closest("section").before(line);
+  const sections = [...line.parentElement.querySelectorAll(":scope > section")];
   // Of a pasted message the rows that have most of its words; quotes and colons do not count.
   const wordsOf = (text) => text.toLowerCase().match(/[\p{L}\d+_]+/gu) || [];
+  const STANDS_STILL = /^(hang|hung|stuck|freez|froze|stall|wait)/; // readers have many words for one symptom
+  const isSame = (word, other) => other.startsWith(word) || (STANDS_STILL.test(word) && STANDS_STILL.test(other));
   field.addEventListener("input", () => {
     const words = wordsOf(field.value), hits = rows.map((row) => {
       const said = wordsOf(row.textContent);
-      return words.filter((word) => said.some((other) => other.startsWith(word))).length;
+      return words.filter((word) => said.some((other) => isSame(word, other))).length;
     });
     const most = Math.max(...hits);
-    rows.forEach((row, place) => { row.hidden = hits[place] < most; });
+    rows.forEach((row, place) => { row.hidden = words.length && hits[place] < Math.max(1, most); });
+    sections.forEach((section) => { // and what the contents of the page say of them
+      section.hidden = words.length && !section.querySelector("tr[id]:not([hidden])");
+      document.querySelectorAll(`.page-toc a[href="#${section.id}"]`).forEach((link) => { link.parentElement.hidden = section.hidden; });
+    });
     const left = rows.filter((row) => !row.hidden).length, count = `${left} ${left === 1 ? "row" : "rows"}`;
     said.textContent = !words.length ? "" : most === words.length ? count
-      : most ? `${count} with ${most} of ${words.length} words` : "No row has these words; try the search.";
+      : most ? `${count} with ${most} of ${words.length} words` : "No row has these words. ";
+    if (most || !words.length) return;
+    const href = `../search.html?q=${encodeURIComponent(field.value)}`;
+    said.append(Object.assign(document.createElement("a"), { href, textContent: "Search the whole course" }));
   });
 });
