@@ -24,7 +24,6 @@ import numpy as np
 import tensorflow as tf
 from throughput import Throughput
 
-IMAGES, EPOCHS = 16384, 5  # of an epoch and a process; that count
 WAYS = ("lecture", "ours", "multi_worker", "horovod")
 MODELS = {"mlp": models.mlp, "cnn": models.cnn}
 
@@ -36,6 +35,8 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--model", choices=MODELS, default="mlp")
     parser.add_argument("--cores", type=int, default=0, help="of a process (default: all)")
     parser.add_argument("--batch", type=int, help="of a process (default: 128; lecture: 32)")
+    parser.add_argument("--images", type=int, default=16384, help="of an epoch and a process")
+    parser.add_argument("--epochs", type=int, default=5, help="that count (default: 5)")
     parser.add_argument("--result", type=Path, help="JSON file that the first process writes")
     options = parser.parse_args()
     options.batch = options.batch or (32 if options.way == "lecture" else 128)
@@ -83,7 +84,7 @@ def main() -> None:
         strategy = tf.distribute.MultiWorkerMirroredStrategy()
     tf.get_logger().setLevel("ERROR")
     digits = data.load("digits").train
-    images, labels = (np.resize(part, (IMAGES, *part.shape[1:])) for part in digits)
+    images, labels = (np.resize(part, (options.images, *part.shape[1:])) for part in digits)
     is_lecture = options.way == "lecture"
     with strategy.scope():
         model, throughput = MODELS[options.model](), Throughput()
@@ -97,13 +98,13 @@ def main() -> None:
         model.compile(optimizer, loss, metrics=metrics, steps_per_execution=per_call)
     # Each worker has the metrics of all; Keras would add them up once more, in every step.
     model.distribute_reduction_method = "first"
-    how = {"epochs": 1 + EPOCHS, "callbacks": [throughput], "verbose": 0}
+    how = {"epochs": 1 + options.epochs, "callbacks": [throughput], "verbose": 0}
     replicas = strategy.num_replicas_in_sync  # 1 under Horovod
     if is_lecture:
         model.fit(images, labels, batch_size=options.batch, **how)
     else:  # a strategy divides the batch among its replicas; Horovod's ranks bring one each
         fed = batches(images, labels, options.batch * replicas)
-        model.fit(fed, steps_per_epoch=IMAGES // options.batch, **how)
+        model.fit(fed, steps_per_epoch=options.images // options.batch, **how)
 
     measured = np.array([(count, count / seconds) for count, seconds in throughput.epochs])
     # A strategy has already counted the images of all its replicas.
