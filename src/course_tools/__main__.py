@@ -7,7 +7,7 @@ when the command is used, so that `distlab --help` is quick.
 import sys
 from collections.abc import Mapping, Sequence
 
-from cyclopts import App, CycloptsError, Group, Parameter, UnknownCommandError
+from cyclopts import App, CycloptsError, Group, Parameter, UnknownCommandError, UnknownOptionError
 
 from distlab.runtime.errors import PlainError
 from distlab.runtime.lookups import require_name
@@ -144,6 +144,8 @@ def as_sentence(error: CycloptsError) -> str:
     """An error as it is printed. Raises NoSuchName for a wrong command, with the nearest ones or all."""
     if isinstance(error, UnknownCommandError) and error.app and error.unused_tokens:
         require_name([name for name in error.app if name[0] != "-"], error.unused_tokens[0], "command")
+    if isinstance(error, UnknownOptionError) and tuple(error.command_chain or ()) == ("launch",):
+        return f"{error} Options of the program stand after `--`: distlab launch train.py -- --epochs 3"
     return str(error)
 
 
