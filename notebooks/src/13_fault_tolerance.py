@@ -257,9 +257,9 @@ def compare(name, result):
 compare("killed", resumed)
 
 # %% [markdown] tags=["slide-takeaway", "slide-table"]
-# Only the steps since the last save are repeated, and the weights are those of the undisturbed run. The rest is $R$:
-# noticing the death, ending worker 0, starting again. (Worker 1 dies a second after its step, when worker 0 is in the
-# next one.)
+# **Three steps** are repeated, 11 to 13, those since the last save; the weights are those of the undisturbed run. The
+# rest is $R$: noticing the death, ending worker 0, starting again. (Worker 1 dies a second after its step, when worker 0
+# is in the next one.)
 #
 # | Diagnosis card | a worker is killed |
 # |---|---|
@@ -336,8 +336,8 @@ draw.show(draw.busy(steps, names, "milliseconds of a step (medians)"), descripti
 
 # %% [markdown] tags=["slide-takeaway", "slide-table"]
 # Every step takes as long as that of the slowest rank, and **the straggler is the rank that waits least**. With three
-# ranks the factor is a little below 4: the slow one has 21 of the 64 images, but the even step waits for 22. (On a GPU
-# take both times from a profile: there calls return before the work is done.)
+# ranks the factor is 4 × 21/22 = **3.8**: the slow one has 21 of 64 images, the even step waits for 22. (On a GPU take
+# both times from a profile: calls return before the work is done.)
 #
 # The gradients are *summed* and divided by the global batch size, so each image counts once, whatever the shares. But
 # without the slow rank a step takes only a little longer: often it is better to remove the machine.
@@ -552,8 +552,8 @@ if elastic:
     draw.show(figure, text)
 
 # %% [markdown] tags=["slide-takeaway", "slide-table"]
-# The death costs the steps since the last commit and the wait, after the cross, for a new ring; the addition only the
-# wait for the new rank. The weights equal those of section 3, since the global batches are the same.
+# The death costs **three steps** and the wait, after the cross, for a new ring; the addition **none**, only the wait
+# for the new rank. The weights equal those of section 3, since the global batches are the same.
 #
 # Three traps. Build the optimizer before you create the state, else it lacks the momentum. Keep the survivor in the
 # list of hosts. When a rank is added, an attribute such as `state.seen` goes back to the last commit, but the weights
@@ -604,7 +604,7 @@ _, finished = run_until_done("notice", *notice)
 compare("notice", finished)
 
 # %% [markdown] tags=["slide-takeaway", "slide-table"]
-# All workers saved at the step after the notice, and no step was done twice.
+# All workers saved at the step after the notice, **step 9**, and no step was done twice.
 #
 # **A chain of jobs** needs no right to requeue. Ten short jobs run one at a time (`%1`), and each resumes where the
 # last one has saved. When all steps are done, the remaining jobs end at once:
