@@ -72,7 +72,7 @@ def test_a_run_names_notebook_cell_and_error_and_keeps_what_the_others_gave(
     rows = {row["notebook"]: row for row in report["notebooks"]}
     assert list(rows) == list(outcomes)
     good = rows["00_good"]
-    assert good["seconds"] > 0 and good["peak_memory_mib"] > 10
+    assert good["seconds"] > 0 and rows["02_endless"]["peak_memory_mib"] > 10  # which lives for more than one reading
     assert len(good["cell_seconds"]) >= 3 and rows["01_error"]["failing_cell"] == 3
 
 
