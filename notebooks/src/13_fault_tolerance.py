@@ -258,8 +258,8 @@ compare("killed", resumed)
 
 # %% [markdown] tags=["slide-takeaway", "slide-table"]
 # **Three steps** are repeated, 11 to 13, those since the last save; the weights are those of the undisturbed run. The
-# rest is $R$: noticing the death, ending worker 0, starting again. (Worker 1 dies a second after its step, when worker 0
-# is in the next one.)
+# rest is $R$: noticing the death, ending worker 0, starting again. (Worker 1 dies a second after its step, when worker
+# 0 is in the next one.)
 #
 # | Diagnosis card | a worker is killed |
 # |---|---|
