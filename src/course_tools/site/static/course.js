@@ -250,7 +250,7 @@
       const has = (texts) => texts.some((text) => phrase.test(text));
       const named = count(title), said = lines.filter((line) => phrase.test(line.said)).length;
       const score = 4 * named + 12 * (named === words.length) + 16 * has([title]) + 12 * has(lines.map((line) => line.heading))
-        + 4 * Math.min(said, 5) + 6 * lines.some((line) => count(line.said) === words.length)
+        + (said && words.length > 1 ? 8 : 0) + 4 * Math.min(said, 5) + 6 * lines.some((line) => count(line.said) === words.length)
         + Math.log2(lines.length) - (kind && 12);
       const isLast = kind < 0 && title.toLowerCase() !== query.toLowerCase(); // the reference
       return [{ ...lines.reduce((best, line) => (line.worth > best.worth ? line : best)), score, isLast }];
