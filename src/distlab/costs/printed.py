@@ -78,7 +78,9 @@ def print_prediction(
         form = comparison_with_published
     if unused := options.keys() - inspect.signature(form).parameters:
         names = ", ".join(f"--{name.replace('_', '-')}" for name in sorted(unused))
-        raise WrongPrediction(f"{names} would change nothing here; docs/commands.md says what goes together.")
+        kinds = {_of_network: "a network of images", _of_transformer: "a transformer"}
+        why = f": this predicts {kinds[form]}" if form in kinds else ""
+        raise WrongPrediction(f"{names} would change nothing here{why}; docs/commands.md says what goes together.")
     try:
         text = form(**options)
     except ValueError as error:
