@@ -566,9 +566,6 @@ except (tf.errors.OpError, ValueError, NotImplementedError) as error:
 # %% [markdown]
 # With several CPU devices it fails: the step on device 0 touches a variable of replica 1.
 #
-# <details>
-# <summary>On GPUs</summary>
-#
 # On GPUs `fit` accepts it since TensorFlow 2.8
 # ([tensorflow#45940](https://github.com/tensorflow/tensorflow/issues/45940)): each GPU compiles its own step. But long
 # runs have crashed with `std::system_error` ([tensorflow#56423](https://github.com/tensorflow/tensorflow/issues/56423),
@@ -576,7 +573,6 @@ except (tf.errors.OpError, ValueError, NotImplementedError) as error:
 # be created inside the scope ([tf-keras#385](https://github.com/keras-team/tf-keras/issues/385)). In a custom loop,
 # compile only the function that computes *one replica's* gradients (`tf.function(jit_compile=True)`): it stays on one
 # device, so it works on CPU devices too. Test your model over a whole epoch.
-# </details>
 
 # %% [markdown]
 # **With Keras 3.** In one trial with Keras 3.15 on TensorFlow 2.21, `fit` on two logical CPU devices gave the weights

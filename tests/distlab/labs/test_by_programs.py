@@ -68,7 +68,7 @@ def but(**changes: Callable[[list[float]], Any]) -> Callable[[list[float]], Mapp
         (but(sum=lambda values: sum(values) + 1), 0.5, "sum: wrong: 10 for [1.0, 2.0, 6.0]: add them"),
         (but(sum=len, mean=lambda values: 1.0), 0, "mean: wrong: it follows from the wrong sum."),
         (but(sum=lambda values: "x"), 0.5, "sum: wrong: 'x' for [1.0, 2.0, 6.0]: this is not a number."),
-        (but(mean=lambda values: None), 0.5, "mean: not done yet: this is None"),
+        (but(mean=lambda values: None), 0.5, "mean: not done yet: This is None."),
         (lambda values: 3, 0, "must give a dictionary with the names"),
         (lambda values: statistics(values) if len(values) > 2 else 1 / 0, 0, "It raised ZeroDivisionError"),
     ],
@@ -101,7 +101,7 @@ def test_a_part_counts_only_after_another_one() -> None:
     said = verdict(by_case(after={"nothing": ["something"]}), lambda values: 2 * sum(values) if values else None)
     assert said.share == 0 and "nothing: not done yet: something must be right first" in said.text
     judge = by_case(after={"nothing": lambda case: "something"})
-    assert "nothing: not done yet: no other part is right yet" in verdict(judge, lambda values: 1.0).text
+    assert "nothing: not done yet: No other part is right yet." in verdict(judge, lambda values: 1.0).text
 
 
 def test_after_a_case_that_never_ends_no_further_one_is_tried() -> None:
@@ -112,7 +112,7 @@ def test_after_a_case_that_never_ends_no_further_one_is_tried() -> None:
 
     said = verdict(by_case(), endless, seconds=0.2)
     assert "something: wrong: for [2.0, 4.0]: `half` did not end within 0.2 s" in said.text
-    assert "nothing: not done yet: it was not tried" in said.text
+    assert "nothing: not done yet: It was not tried" in said.text
 
 
 def test_a_wrong_truth_value_alone_is_no_mistake() -> None:
