@@ -177,15 +177,15 @@ def numbers_after_restart(namespace: Mapping[str, Any], arguments: Sequence[Sequ
     None if it does not run there.
     """
     cells: dict[str, str] = {}
-    imports: set[str] = set()
-    _collect(namespace, "numbers_of", cells, imports)
+    given: set[str] = set()
+    _collect(namespace, "numbers_of", cells, given)
     call = f"print(json.dumps([[int(number) for number in numbers_of(*each)] for each in {list(arguments)}]))"
-    program = "\n".join(["import json", *sorted(imports), *cells.values(), call])
+    program = "\n".join(["import json", *sorted(given), *cells.values(), call])
     process = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     return plain(json.loads(process.stdout.splitlines()[-1])) if process.returncode == 0 and cells else None
 
 
-def _collect(namespace: Mapping[str, Any], name: str, cells: dict[str, str], imports: set[str]) -> None:
+def _collect(namespace: Mapping[str, Any], name: str, cells: dict[str, str], given: set[str]) -> None:
     """The cell of a function of the notebook after those of what it uses, or what gives the name its value."""
     value = inspect.unwrap(getattr(namespace.get(name), "python_function", namespace.get(name)))
     if inspect.isfunction(value) and value.__globals__ is namespace:
@@ -195,16 +195,16 @@ def _collect(namespace: Mapping[str, Any], name: str, cells: dict[str, str], imp
             tree = ast.parse("".join(linecache.getlines(file)))
             tree.body = [each for each in tree.body if "lab" not in _names(each)]  # a check would run the cell again
             for used in sorted(_names(tree)):
-                _collect(namespace, used, cells, imports)
+                _collect(namespace, used, cells, given)
             del cells[file]
             cells[file] = ast.unparse(tree)
     elif inspect.ismodule(value):
-        imports.add(f"import {value.__name__} as {name}")
+        given.add(f"import {value.__name__} as {name}")
     elif inspect.isroutine(value) or inspect.isclass(value):
-        imports.add(f"from {value.__module__} import {value.__qualname__} as {name}")
+        given.add(f"from {value.__module__} import {value.__qualname__} as {name}")
     elif name in namespace:
         with suppress(ValueError, SyntaxError):
-            imports.add(f"{name} = {ast.literal_eval(repr(value))!r}")  # a number or text of another cell
+            given.add(f"{name} = {ast.literal_eval(repr(value))!r}")  # a number or text of another cell
 
 
 def _names(tree: ast.AST) -> set[str]:

@@ -43,6 +43,7 @@ def test_its_help_needs_none_of_the_packages_that_do_the_work() -> None:
     ("command", "said"),
     [
         ("execute --workers 9", "Must be <= 8"),
+        ("launch train.py --epochs 3", "stand after `--`"),
         ("predikt", "There is no command 'predikt'; did you mean predict?\n"),
         ("cluster xyz", "There is no command 'xyz'; there are up, run, status, link, down.\n"),
     ],

@@ -113,13 +113,14 @@ def guarded(mark: str, folder: str | Path | None = None) -> Iterator[None]:
 @contextmanager
 def marked(mark: str) -> Iterator[None]:
     """Whatever this process starts in the block carries the mark."""
-    before = os.environ.copy()
+    before = os.environ.get(MARK)
     os.environ[MARK] = _with_marks_of_this_process(mark)
     try:
         yield
     finally:
         del os.environ[MARK]
-        os.environ.update(before)
+        if before:
+            os.environ[MARK] = before
 
 
 def run(command: list[str], seconds: float, **options: Any) -> Finished:
