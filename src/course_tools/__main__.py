@@ -4,10 +4,19 @@ The signature of that function is the command's options, and its docstring says 
 when the command is used, so that `distlab --help` is quick.
 """
 
+import re
 import sys
 from collections.abc import Mapping, Sequence
 
-from cyclopts import App, CycloptsError, Group, Parameter, UnknownCommandError, UnknownOptionError
+from cyclopts import (
+    App,
+    CycloptsError,
+    Group,
+    MissingArgumentError,
+    Parameter,
+    UnknownCommandError,
+    UnknownOptionError,
+)
 
 from distlab.runtime.errors import PlainError
 from distlab.runtime.lookups import require_name
@@ -33,7 +42,7 @@ COMMANDS: Mapping[str, Mapping[str, tuple[str, str]]] = {
         "launch": (
             "distlab.launch.by_name:launch",
             "Run a program as several processes: launch PROGRAM -- ITS ARGUMENTS.\n\n"
-            "Example: `distlab launch train.py --workers 4 -- --epochs 3`",
+            "Example: `distlab launch train.py --workers 4 -- --epochs 3`; the program's own options stand after `--`",
         ),
         "predict": (
             "distlab.costs.printed:print_prediction",
@@ -144,8 +153,8 @@ def as_sentence(error: CycloptsError) -> str:
     """An error as it is printed. Raises NoSuchName for a wrong command, with the nearest ones or all."""
     if isinstance(error, UnknownCommandError) and error.app and error.unused_tokens:
         require_name([name for name in error.app if name[0] != "-"], error.unused_tokens[0], "command")
-    if isinstance(error, UnknownOptionError) and tuple(error.command_chain or ()) == ("launch",):
-        return f"{error} Options of the program stand after `--`: distlab launch train.py -- --epochs 3"
+    if isinstance(error, (UnknownOptionError, MissingArgumentError)) and error.app:
+        return " ".join([str(error), *re.findall("Example: .*", error.app.help)])
     return str(error)
 
 
@@ -153,6 +162,7 @@ app = App(
     name="distlab",
     error_formatter=as_sentence,
     help="The tools of the course.",
+    help_flags=["help", "--help", "-h"],
     version_flags=[],
     help_format="plaintext",
     suppress_keyboard_interrupt=False,

@@ -44,6 +44,7 @@ def test_its_help_needs_none_of_the_packages_that_do_the_work() -> None:
     [
         ("execute --workers 9", "Must be <= 8"),
         ("launch train.py --epochs 3", "stand after `--`"),
+        ("check", "Example: `distlab check 06`"),
         ("predikt", "There is no command 'predikt'; did you mean predict?\n"),
         ("cluster xyz", "There is no command 'xyz'; there are up, run, status, link, down.\n"),
     ],

@@ -45,5 +45,7 @@ def _described(take: Callable[..., Described], file: Path) -> Described:
         return take(**tomllib.loads(file.read_text(encoding="utf-8-sig")))
     except KeyError as error:
         raise ValueError(f"{file}: there is no {error}") from error
+    except FileNotFoundError as error:
+        raise ValueError(f"There is no file {file.absolute()}.") from error
     except (OSError, TypeError, ValueError) as error:  # Python says what is missing or unknown
         raise ValueError(f"{file}: {error}") from error

@@ -79,7 +79,7 @@ def splits_as_table(predictions: Sequence[SplitPrediction]) -> str:
         f"tensor {split.tensor} × pipeline {pipeline}, micro-batches of {split.micro_batch}",
         f"ZeRO {split.zero}: {STAGES[split.zero]}; mixed precision, Adam, activations recomputed",
         "batch: sequences in a step; in %: matrix products, other computing, communication by split, bubble",
-        f"the bubble is {100 * first.bubble_fraction:.1f} % of the pipeline's time on {first.ranks} ranks",
+        f"the bubble is {100 * first.bubble_fraction:.1f} % of the pipeline's time (ranks: {first.ranks})",
     ]
     header = (
         *("  ranks", " data", "  batch", "      step"),
