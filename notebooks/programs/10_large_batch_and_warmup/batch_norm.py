@@ -1,6 +1,7 @@
 """Batch normalisation under Horovod: with statistics of each rank's own images, and of all.
 
-On a laptop, with mpirun where there is a core or a GPU for each rank, and under Slurm:
+On a laptop, with mpirun where there is a core or a GPU for each rank, and under Slurm
+(`train.py` calls `train_each` too):
 
     distlab launch --with mpirun --workers 8 batch_norm.py
     mpirun -np 8 --oversubscribe -bind-to none python batch_norm.py
@@ -10,7 +11,6 @@ It trains with each layer of LAYERS, from the same weights and with the same glo
 and gives the means of the first step on every rank, and the weights.
 """
 
-import argparse
 import warnings
 
 from distlab import cluster_spec, data, large_batch  # before TensorFlow: it selects tf-keras
@@ -94,20 +94,17 @@ def train(dataset: str, name: str) -> dict:
     return {"first_means": first_means.numpy().tolist(), "weights": weights}
 
 
-def main(arguments: list[str] | None = None) -> dict:
-    """Train with each layer and give the result."""
-    parser = argparse.ArgumentParser(description="Train with kinds of batch normalisation.")
-    parser.add_argument("--dataset", choices=data.NAMES, default="digits")
-    options = parser.parse_args(arguments)
-    cluster_spec.check_mpi_of_srun()
+def train_each(dataset: str) -> dict:
+    """What each layer of LAYERS gives, and the size of a global batch."""
     warnings.filterwarnings("ignore", message="`layer.updates`")  # of Horovod's layer
-    hvd.init()
-    result = {"ranks": hvd.size(), "global_batch": PER_REPLICA_BATCH * hvd.size()}
-    result |= {name: train(options.dataset, name) for name in LAYERS}
-    if hvd.rank() == 0:
-        print(f"batch normalisation: trained {', '.join(LAYERS)}", flush=True)
-    return result
+    return {"global_batch": PER_REPLICA_BATCH * hvd.size()} | {
+        name: train(dataset, name) for name in LAYERS
+    }
 
 
 if __name__ == "__main__":
-    main()
+    cluster_spec.check_mpi_of_srun()
+    hvd.init()
+    result = train_each("digits")
+    if hvd.rank() == 0:
+        print(result)

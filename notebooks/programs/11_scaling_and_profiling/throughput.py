@@ -17,20 +17,12 @@ import distlab  # noqa: F401  before TensorFlow: it selects tf-keras
 import tensorflow as tf
 
 
-class ImagesProcessed(tf.keras.metrics.Metric):
+class ImagesProcessed(tf.keras.metrics.Sum):
     """How many images the training steps of this epoch have worked on, counted inside them."""
-
-    def __init__(self) -> None:
-        super().__init__(name="images", dtype=tf.int64)
-        self._count = self.add_weight(name="count", initializer="zeros", dtype=tf.int64)
 
     def update_state(self, labels: tf.Tensor, *others: object, **weights: object) -> None:
         """Add the size that this batch really has."""
-        self._count.assign_add(tf.shape(labels, out_type=tf.int64)[0])
-
-    def result(self) -> tf.Tensor:
-        """The images so far, int64."""
-        return tf.identity(self._count)
+        super().update_state(tf.shape(labels)[0])
 
 
 class Throughput(tf.keras.callbacks.Callback):
@@ -38,7 +30,7 @@ class Throughput(tf.keras.callbacks.Callback):
 
     def __init__(self) -> None:
         super().__init__()
-        self.images = ImagesProcessed()
+        self.images = ImagesProcessed("images", tf.int64)
         self.epochs: list[tuple[int, float]] = []
 
     def on_epoch_begin(self, epoch: int, logs: dict[str, Any] | None = None) -> None:

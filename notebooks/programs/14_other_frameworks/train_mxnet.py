@@ -23,7 +23,6 @@ fetch it from there.
 
 import argparse
 import os
-from pathlib import Path
 
 import layouts
 import numpy as np
@@ -99,11 +98,8 @@ def train(options: argparse.Namespace, store: mx.kvstore.KVStore) -> dict:
 
 def main() -> None:
     """Train; worker 0 says how it went and writes losses and weights."""
-    parser = argparse.ArgumentParser(description="Train with MXNet's key-value store.")
-    parser.add_argument("start", type=Path, help="the file that start.py wrote")
+    parser = layouts.parser("Train with MXNet's key-value store.")
     parser.add_argument("--optimizer-on", choices=["server", "worker"], default="server")
-    parser.add_argument("--weights", type=Path, help=".npz file for the trained weights")
-    parser.add_argument("--result", type=Path, help="JSON file that worker 0 writes")
     options = parser.parse_args()
     store = mx.kvstore.create("dist_sync" if "DMLC_ROLE" in os.environ else "local")
     result = train(options, store)
