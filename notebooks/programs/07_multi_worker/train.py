@@ -24,12 +24,7 @@ import os
 import tempfile
 from pathlib import Path
 
-from distlab import (
-    cluster_spec,
-    data,
-    metrics,
-    models,
-)  # before TensorFlow: it selects tf-keras
+from distlab import cluster_spec, data, metrics, models  # first: selects tf-keras
 
 import numpy as np
 import tensorflow as tf

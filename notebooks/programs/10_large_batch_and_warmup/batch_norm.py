@@ -89,9 +89,8 @@ def train(dataset: str, name: str) -> dict:
 def train_each(dataset: str) -> dict:
     """What each layer of LAYERS gives, and the size of a global batch."""
     warnings.filterwarnings("ignore", message="`layer.updates`")  # of Horovod's layer
-    return {"global_batch": PER_REPLICA_BATCH * hvd.size()} | {
-        name: train(dataset, name) for name in LAYERS
-    }
+    results = {name: train(dataset, name) for name in LAYERS}
+    return results | {"global_batch": PER_REPLICA_BATCH * hvd.size()}
 
 
 if __name__ == "__main__":

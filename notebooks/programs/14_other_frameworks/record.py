@@ -94,9 +94,8 @@ def measure(
     with tempfile.TemporaryDirectory(prefix="distlab-") as folder:
         arguments += ["--weights", Path(folder) / f"{name}.npz"]
         done = getattr(launch, run.starter)(FOLDER / run.program, *arguments, **how)
-        trained = {
-            file.stem: layouts.read(file) for file in sorted(Path(folder).glob("*.npz"))
-        }
+        files = sorted(Path(folder).glob("*.npz"))
+        trained = {file.stem: layouts.read(file) for file in files}
     far = {stem: checks.largest_difference(serial, found) for stem, found in trained.items()}
     lines = "\n".join(done.output.values()).splitlines()
     printed = [line.strip() for line in lines if "last loss" in line]

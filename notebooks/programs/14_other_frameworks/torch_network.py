@@ -54,9 +54,8 @@ def report(options: argparse.Namespace, result: dict) -> None:
     """Say how it went; rank 0 writes the summary and the weights."""
     found = summary(result)
     if dist.get_rank() == 0:
-        layouts.report(
-            options, f"{found['ranks']} ranks,", found, keras_weights(result["state"])
-        )
+        who, weights = f"{found['ranks']} ranks,", keras_weights(result["state"])
+        layouts.report(options, who, found, weights)
 
 
 def leave() -> None:

@@ -62,9 +62,8 @@ def train(options: argparse.Namespace, store: mx.kvstore.KVStore) -> dict:
     rates = {"learning_rate": LEARNING_RATE, "rescale_grad": 1 / GLOBAL_BATCH}
     optimizer = mx.optimizer.SGD(momentum=MOMENTUM, **rates)
     if options.optimizer_on == "server":
-        store.set_optimizer(
-            optimizer
-        )  # worker 0 sends it; now each sum that arrives is a step
+        # Worker 0 sends it; now each sum that arrives is a step.
+        store.set_optimizer(optimizer)
     else:
         update = mx.optimizer.get_updater(optimizer)
     for key, parameter in enumerate(parameters):

@@ -36,9 +36,8 @@ def steps() -> tuple[dict[str, Callable[[], None]], list[int]]:
     widths = [INPUTS, *[WIDTH] * LAYERS, CLASSES]
     layers = []
     for number, shape in enumerate(pairwise(widths)):
-        kernel = tf.random.stateless_normal(
-            shape, (SEED, number), stddev=(2 / shape[0]) ** 0.5
-        )
+        deviation = (2 / shape[0]) ** 0.5
+        kernel = tf.random.stateless_normal(shape, (SEED, number), stddev=deviation)
         layers.append((tf.Variable(kernel), tf.Variable(tf.zeros(shape[1]))))
     variables = [variable for layer in layers for variable in layer]
     images = tf.random.stateless_normal((BATCH, INPUTS), (hvd.rank(), 1))
