@@ -15,23 +15,20 @@ same in a custom loop, `train_keras3.py` with Keras 3.
 import argparse
 import functools
 
-from distlab import data, models, saved_states  # before TensorFlow: it selects tf-keras
+from distlab import models, saved_states  # before TensorFlow: it selects tf-keras
 
 import horovod.tensorflow.keras as hvd
-import numpy as np
 import tensorflow as tf
+import train_tape
 from horovod.tensorflow import broadcast_object, broadcast_variables
 from tensorflow import keras
-from train_tape import parse, pin_device, steps_per_epoch  # steps 2 and 8 are the same
+from train_tape import parse, pin_device, steps_per_epoch  # steps 2 and 8
 
 
 def batches(options: argparse.Namespace, epoch: int) -> tf.data.Dataset:
-    """The batches of an epoch; their order is a function of seed and epoch."""
-    images, labels = data.load(options.dataset).train
-    order = np.random.default_rng([options.seed, epoch]).permutation(options.images)
-    samples = tf.data.Dataset.from_tensor_slices((images[order], labels[order]))
-    samples = samples.shard(hvd.size(), hvd.rank()).batch(options.batch, drop_remainder=True)
-    return samples.repeat().take(steps_per_epoch(options))
+    """The batches of an epoch; here nobody asks for the samples' numbers."""
+    numbered = train_tape.batches(options, epoch).take(steps_per_epoch(options))
+    return numbered.map(lambda numbers, images, labels: (images, labels))
 
 
 def make_optimizer(options: argparse.Namespace) -> keras.optimizers.Optimizer:
