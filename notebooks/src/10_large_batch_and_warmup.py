@@ -251,22 +251,19 @@ for rate in (0.0025, 0.01, 0.04):
 programs.show(PROGRAMS / "train.py", "loss_and_gradients")
 
 # %% [markdown] tags=["slide-predict"]
-# Which images are in a step depends on step and seed alone, so one process can do the same training. `together.py` also
-# runs the programs of sections 6 and 7.
+# Which images are in a step depends on step and seed alone, so one process can do the same training. Afterwards the
+# same ranks do what sections 6 and 7 need.
 #
 # **Predict.** Of five seeds without warm-up, how many fail here? Can a run recover after failing?
 
 # %%
 used = min(8_000, len(data.load(dataset).train.images))
 per_replica = used // 14 // RANKS  # 14 steps per epoch, as in the tutorial
-calls = ["train", "--dataset", dataset, "--images", used, "--epochs", run_epochs]
-calls += ["--per-replica-batch", per_replica]
-calls += ["--then", "noise_scale", "--dataset", dataset, "--steps", 100]
-calls += ["--then", "batch_norm", "--dataset", dataset]
-print(f"$ horovodrun -np {RANKS} --gloo python together.py", *calls)
+arguments = ["--dataset", dataset, "--images", used, "--epochs", run_epochs]
+arguments += ["--per-replica-batch", per_replica]
+print(f"$ horovodrun -np {RANKS} --gloo python train.py", *arguments)
 how = {"ranks": RANKS, "result": True, **quiet}
-ranks = launch.horovodrun(PROGRAMS / "together.py", *calls, **how).result
-trained = ranks["train"]
+trained = launch.horovodrun(PROGRAMS / "train.py", *arguments, **how).result
 print(FourNumbers.header())
 print(FourNumbers(used, RANKS, per_replica, 0.01, per_replica).row())
 
@@ -460,7 +457,7 @@ print(f"(small batch here: {len(small['accuracy'])} epochs, the others {run_epoc
 # **Predict.** Four images on each rank. How much do the ranks' means differ, and does the training notice?
 
 # %%
-normalised, layers = ranks["batch_norm"], tf.keras.layers
+normalised, layers = trained["batch_norm"], tf.keras.layers
 tf.keras.utils.set_random_seed(0)
 normalise = layers.BatchNormalization(momentum=0.9, epsilon=1e-3)
 inner = [layers.Dense(16, use_bias=False), normalise, layers.ReLU()]
@@ -507,7 +504,7 @@ programs.show(PROGRAMS / "noise_scale.py", "step")
 # over steps first, divide after. The ranks trained section 2's network with 8 images each.
 
 # %% tags=["varies", "slide-output"]
-noise = ranks["noise_scale"]
+noise = trained["noise_scale"]
 sizes, middle = (noise["small_batch"], noise["big_batch"]), len(noise["losses"]) // 2
 for part in (slice(middle), slice(middle, None)):
     squares = noise["small_squares"][part], noise["big_squares"][part]

@@ -11,8 +11,9 @@ update made and a smaller loss where they are not.
 import platform
 from collections.abc import Callable
 from datetime import UTC, datetime
-from functools import partial
+from functools import cache, partial
 from importlib.metadata import version
+from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -68,8 +69,9 @@ NOTES = [  # below the table: a row, the state of its cell, a part of its detail
 ]
 
 
+@cache
 def run(strategy: str, api: str, keras: str, *more: str) -> MeasuredRun:
-    """Run one cell to its end, or to its deadline."""
+    """Run one cell to its end, or to its deadline, once."""
     row = ROWS[strategy]
     program = FOLDER / ("horovod_cell.py" if strategy == "horovod" else "support_cell.py")
     arguments: list = ["--api", api, "--steps", row.updates, *more]
@@ -87,39 +89,22 @@ def run(strategy: str, api: str, keras: str, *more: str) -> MeasuredRun:
         return MeasuredRun(None, list(late.run.output.values()), has_ended=False)
 
 
-def cell(
-    strategy: str, api: str, keras: str, weights: list | None
-) -> tuple[dict[str, Any], MeasuredRun | None]:
-    """A cell as the file holds it, and the run; `weights`: the default strategy's."""
+def cell(strategy: str, api: str, keras: str) -> dict[str, Any]:
+    """A cell as the file holds it."""
     if strategy == "horovod" and (problem := launch.horovod_problem()):
-        return {"state": "skipped", "detail": problem, "notes": []}, None
-    row = ROWS[strategy]
-    expected = weights if row.start != with_server else None  # else it is asynchronous
-    outcome = run(strategy, api, keras)
-    state, detail = judge(outcome, row.replicas, row.updates, expected)
+        return {"state": "skipped", "detail": problem, "notes": []}
+    row, reference = ROWS[strategy], "fit" if strategy == DEFAULT else api
+    # What is asynchronous is compared with nothing, nor is the first of all.
+    is_compared = row.start != with_server and (strategy, api) != (DEFAULT, "fit")
+    expected = run(DEFAULT, reference, keras).result["weights"] if is_compared else None
+    state, detail = judge(run(strategy, api, keras), row.replicas, row.updates, expected)
     notes = [note[3] for note in NOTES if note[:2] == (strategy, state) and note[2] in detail]
     if strategy == "horovod" and state == "fails":
         changed = run(strategy, api, keras, "--changed")
         verdict = judge(changed, row.replicas, row.updates, expected)
         notes.append(f"{CHANGED} {verdict.state}. {verdict.detail}".strip())
-    return {"state": state, "detail": detail, "notes": notes}, outcome
-
-
-def measure() -> dict[str, dict]:
-    """The cells by strategy, API and Keras; the default strategy's come first."""
-    cells: dict = {strategy: {api: {} for api in APIS} for strategy in ROWS}
-    serial: dict[tuple[str, str], list] = {}
-    for strategy in ROWS:
-        for api in APIS:
-            for keras in KERASES:
-                # The default strategy's custom loop is compared with its `fit`.
-                reference = serial.get(("fit" if strategy == DEFAULT else api, keras))
-                found, outcome = cell(strategy, api, keras, reference)
-                print(strategy, api, keras, found["state"], found["detail"], flush=True)
-                if strategy == DEFAULT:  # the others are compared with it
-                    serial[api, keras] = outcome.result["weights"]
-                cells[strategy][api][keras] = found
-    return cells
+    print(strategy, api, keras, state, detail, flush=True)
+    return {"state": state, "detail": detail, "notes": notes}
 
 
 def measured_with() -> dict[str, Any]:
@@ -134,6 +119,9 @@ def measured_with() -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    table = measured_with() | {"apis": APIS, "kerases": KERASES, "cells": measure()}
+    cells: dict = {strategy: {api: {} for api in APIS} for strategy in ROWS}
+    for strategy, api, keras in product(ROWS, APIS, KERASES):  # the default strategy's first
+        cells[strategy][api][keras] = cell(strategy, api, keras)
+    table = measured_with() | {"apis": APIS, "kerases": KERASES, "cells": cells}
     titles = {name: {"name": row.name, "set_up": row.set_up} for name, row in ROWS.items()}
     strategy_support.write(table | {"strategies": titles}, TABLE)

@@ -1,6 +1,7 @@
 """Batch normalisation under Horovod: with statistics of each rank's own images, and of all.
 
-On a laptop, with mpirun where there is a core or a GPU for each rank, and under Slurm:
+On a laptop, with mpirun where there is a core or a GPU for each rank, and under Slurm
+(`train.py` calls `train_each` too):
 
     distlab launch --with mpirun --workers 8 batch_norm.py
     mpirun -np 8 --oversubscribe -bind-to none python batch_norm.py
@@ -10,15 +11,20 @@ It trains with each layer of LAYERS, from the same weights and with the same glo
 and gives the means of the first step on every rank, and the weights.
 """
 
-import argparse
 import warnings
 
 from distlab import cluster_spec, data, large_batch  # before TensorFlow: it selects tf-keras
 
-import horovod.tensorflow as hvd
+import horovod.tensorflow.keras as hvd
 import tensorflow as tf
+from horovod.tensorflow import (
+    SyncBatchNormalization,
+    allgather,
+    allreduce,
+    broadcast_variables,
+)
 
-UNITS, CLASSES, STEPS, SEED = 16, 10, 20, 0
+UNITS, STEPS, SEED = 16, 20, 0
 PER_REPLICA_BATCH, RATE, MOMENTUM, EPSILON = 4, 0.1, 0.9, 1e-3
 
 
@@ -38,7 +44,7 @@ class SynchronisedBatchNormalization(tf.keras.layers.Layer):
         """Mean and variance. Means can be averaged over ranks, so those of squares are."""
         squares = tf.square(inputs)
         own = tf.stack([tf.reduce_mean(inputs, axis=0), tf.reduce_mean(squares, axis=0)])
-        means = hvd.allreduce(own)  # whose gradient is an all-reduce, too
+        means = allreduce(own)  # whose gradient is an all-reduce, too
         return means[0], means[1] - tf.square(means[0])
 
     def call(self, inputs: tf.Tensor, training: bool = True) -> tf.Tensor:
@@ -53,61 +59,43 @@ HOW = {"momentum": MOMENTUM, "epsilon": EPSILON}
 LAYERS = {
     "per rank": lambda: tf.keras.layers.BatchNormalization(**HOW),
     "synchronised": SynchronisedBatchNormalization,
-    "Horovod's layer": lambda: hvd.SyncBatchNormalization(**HOW),
+    "Horovod's layer": lambda: SyncBatchNormalization(**HOW),
 }
 
 
 def train(dataset: str, name: str) -> dict:
     """A network with one hidden layer; the means have a row for each rank."""
     images, labels = data.load(dataset).train
-    images = images.reshape(len(images), -1)
     tf.keras.utils.set_random_seed(SEED)
-    hidden, last = tf.keras.layers.Dense(UNITS, use_bias=False), tf.keras.layers.Dense(CLASSES)
-    normalisation = LAYERS[name]()
-    for layer, inputs in ((hidden, images.shape[1]), (normalisation, UNITS), (last, UNITS)):
-        layer.build((None, inputs))
-    trained = [
-        variable
-        for layer in (hidden, normalisation, last)
-        for variable in layer.trainable_variables
-    ]
-    hvd.broadcast_variables([*trained, *normalisation.non_trainable_variables], root_rank=0)
-
-    @tf.function(autograph=False)
-    def update(own_images: tf.Tensor, own_labels: tf.Tensor) -> None:
-        with tf.GradientTape() as tape:
-            logits = last(tf.nn.relu(normalisation(hidden(own_images), training=True)))
-            losses = tf.nn.sparse_softmax_cross_entropy_with_logits(own_labels, logits)
-            loss = tf.reduce_mean(losses)
-        gradients = hvd.grouped_allreduce(tape.gradient(loss, trained))
-        for variable, gradient in zip(trained, gradients, strict=True):
-            variable.assign_sub(RATE * gradient)
-
+    layers, normalise = tf.keras.layers, LAYERS[name]()
+    hidden = [layers.Flatten(), layers.Dense(UNITS, use_bias=False), normalise, layers.ReLU()]
+    model = tf.keras.Sequential([layers.Input(images.shape[1:]), *hidden, layers.Dense(10)])
+    loss = tf.keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+    # In one message, so that timing does not change the order of the sums, and the rounding.
+    optimizer = hvd.DistributedOptimizer(tf.keras.optimizers.SGD(RATE), num_groups=1)
+    model.compile(optimizer, loss)
+    broadcast_variables(model.variables, root_rank=0)
     batches = large_batch.global_batches
     for step in range(STEPS):
         batch = batches.numbers(step, len(images), PER_REPLICA_BATCH * hvd.size(), SEED)
         own = batches.share(batch, hvd.rank(), hvd.size())
-        update(tf.constant(images[own]), tf.constant(labels[own]))
+        model.train_on_batch(images[own], labels[own])
         if step == 0:  # the moving average began at 0
-            first_means = hvd.allgather(normalisation.moving_mean[None] / (1 - MOMENTUM))
-    weights = [variable.numpy().tolist() for variable in trained]
+            first_means = allgather(normalise.moving_mean[None] / (1 - MOMENTUM))
+    weights = [variable.numpy().tolist() for variable in model.trainable_variables]
     return {"first_means": first_means.numpy().tolist(), "weights": weights}
 
 
-def main(arguments: list[str] | None = None) -> dict:
-    """Train with each layer and give the result."""
-    parser = argparse.ArgumentParser(description="Train with kinds of batch normalisation.")
-    parser.add_argument("--dataset", choices=data.NAMES, default="digits")
-    options = parser.parse_args(arguments)
-    cluster_spec.check_mpi_of_srun()
+def train_each(dataset: str) -> dict:
+    """What each layer of LAYERS gives, and the size of a global batch."""
     warnings.filterwarnings("ignore", message="`layer.updates`")  # of Horovod's layer
-    hvd.init()
-    result = {"ranks": hvd.size(), "global_batch": PER_REPLICA_BATCH * hvd.size()}
-    result |= {name: train(options.dataset, name) for name in LAYERS}
-    if hvd.rank() == 0:
-        print(f"batch normalisation: trained {', '.join(LAYERS)}", flush=True)
-    return result
+    results = {name: train(dataset, name) for name in LAYERS}
+    return results | {"global_batch": PER_REPLICA_BATCH * hvd.size()}
 
 
 if __name__ == "__main__":
-    main()
+    cluster_spec.check_mpi_of_srun()
+    hvd.init()
+    result = train_each("digits")
+    if hvd.rank() == 0:
+        print(result)

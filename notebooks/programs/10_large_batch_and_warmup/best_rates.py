@@ -20,18 +20,17 @@ import tensorflow as tf
 
 BATCHES, HIDDEN, CLASSES = [2, 4, 8, 16, 32, 64, 128, 256, 512], 128, 10
 TARGET, LOOKED_AT, MOST_STEPS = 0.3, 400, 4000  # the target: of the mean over 400 images
+OPTIMIZERS = {"sgd": tf.keras.optimizers.SGD, "adam": tf.keras.optimizers.Adam}
 LEAST_RATES = {"sgd": 0.01, "adam": 0.00025}
 RATES = {name: least * np.sqrt(2) ** np.arange(15) for name, least in LEAST_RATES.items()}
 """The rates of each optimizer, in steps of √2."""
 
 
 class Networks(tf.Module):
-    """One network for each seed (first axis) and rate (second); SGD or Adam, as in Keras."""
+    """One network for each seed (first axis) and rate (second); SGD or Adam."""
 
     def __init__(self, optimizer: str, rates: np.ndarray, seeds: int, pixels: int) -> None:
         super().__init__()
-        self.rates = tf.constant(rates.reshape(-1, 1, 1), tf.float32)
-        self.is_adam, self.step_number = optimizer == "adam", tf.Variable(0.0)
         self.weights = []
         for shape in ((pixels, HIDDEN), (1, HIDDEN), (HIDDEN, CLASSES), (1, CLASSES)):
             # As Keras does: Glorot's rule, biases of 0.
@@ -40,10 +39,9 @@ class Networks(tf.Module):
             first = np.stack([each.uniform(-limit, limit, shape) for each in generators])
             of_all = np.repeat(first[:, None], len(rates), axis=1)
             self.weights.append(tf.Variable(of_all.astype(np.float32)))
-        self.moments = [
-            [tf.Variable(tf.zeros_like(each)) for each in self.weights]
-            for _ in range(2 * self.is_adam)
-        ]
+        # Keras multiplies by the rate element by element: it may be an array, too.
+        self.optimizer = OPTIMIZERS[optimizer](rates.reshape(-1, 1, 1).astype(np.float32))
+        self.optimizer.build(self.weights)
 
     @tf.function(reduce_retracing=True)
     def losses(self, images: tf.Tensor, labels: tf.Tensor) -> tf.Tensor:
@@ -60,17 +58,7 @@ class Networks(tf.Module):
         with tf.GradientTape() as tape:
             loss = tf.reduce_sum(self.losses(images, labels))  # no network acts on another
         gradients = tape.gradient(loss, self.weights)
-        if not self.is_adam:
-            for weights, gradient in zip(self.weights, gradients, strict=True):
-                weights.assign_sub(self.rates * gradient)
-            return
-        number = self.step_number.assign_add(1.0)
-        parts = zip(self.weights, gradients, *self.moments, strict=True)
-        for weights, gradient, mean, square in parts:
-            mean.assign(0.9 * mean + 0.1 * gradient)
-            square.assign(0.999 * square + 0.001 * gradient**2)
-            corrected = self.rates * tf.sqrt(1 - 0.999**number) / (1 - 0.9**number)
-            weights.assign_sub(corrected * mean / (tf.sqrt(square) + 1e-7))
+        self.optimizer.apply_gradients(zip(gradients, self.weights, strict=True))
 
 
 def steps_to_target(

@@ -1,6 +1,7 @@
 """Train with Horovod and plain SGD, and record what the noise scale is estimated from.
 
-On a laptop, with mpirun where there is a core or a GPU for each rank, and under Slurm:
+On a laptop, with mpirun where there is a core or a GPU for each rank, and under Slurm
+(`train.py` calls `record` too):
 
     distlab launch --with mpirun --workers 8 noise_scale.py
     mpirun -np 8 --oversubscribe -bind-to none python noise_scale.py
@@ -10,8 +11,6 @@ Data-parallel training has gradients of two batch sizes in every step, for nothi
 own before the all-reduce, and their mean after it. The only addition is one number to average:
 the squared norm |g|². The network is the lecture's.
 """
-
-import argparse
 
 from distlab import cluster_spec, data, large_batch, models  # first: selects tf-keras
 
@@ -39,8 +38,8 @@ def step(model: tf.Module, images: tf.Tensor, labels: tf.Tensor, rate: float) ->
     return tf.stack([mean_loss, small_square, squared_norm(mean)])
 
 
-def record(dataset: str, steps: int) -> list[list[float]]:
-    """Train; losses, small and big squared norms of the steps, the same on every rank."""
+def record(dataset: str, steps: int) -> dict:
+    """Train; losses and both squared norms of the steps, the same on every rank."""
     images, labels = data.load(dataset).train
     tf.keras.utils.set_random_seed(SEED)
     model, batches = models.mlp(dropout=0.0), large_batch.global_batches
@@ -50,26 +49,14 @@ def record(dataset: str, steps: int) -> list[list[float]]:
         batch = batches.numbers(number, len(images), PER_REPLICA_BATCH * hvd.size(), SEED)
         own = batches.share(batch, hvd.rank(), hvd.size())
         rows.append(step(model, tf.constant(images[own]), tf.constant(labels[own]), RATE))
-    return tf.transpose(rows).numpy().tolist()
-
-
-def main(arguments: list[str] | None = None) -> dict:
-    """Record, and give the result."""
-    parser = argparse.ArgumentParser(description="Record squared norms of gradients.")
-    parser.add_argument("--dataset", choices=data.NAMES, default="digits")
-    parser.add_argument("--steps", type=int, default=120)
-    options = parser.parse_args(arguments)
-    cluster_spec.check_mpi_of_srun()
-    hvd.init()
-    losses, small, big = record(options.dataset, options.steps)
+    losses, small, big = tf.transpose(rows).numpy().tolist()
     sizes = {"small_batch": PER_REPLICA_BATCH, "big_batch": PER_REPLICA_BATCH * hvd.size()}
-    result = {**sizes, "losses": losses, "small_squares": small, "big_squares": big}
-    if hvd.rank() == 0:
-        print(
-            f"noise scale: {options.steps} steps recorded, loss {losses[-1]:.2f}", flush=True
-        )
-    return result
+    return {**sizes, "losses": losses, "small_squares": small, "big_squares": big}
 
 
 if __name__ == "__main__":
-    main()
+    cluster_spec.check_mpi_of_srun()
+    hvd.init()
+    result = record("digits", steps=120)
+    if hvd.rank() == 0:
+        print(result)

@@ -71,13 +71,9 @@ def rates(best: Mapping[str, Mapping[int, Best]], bend: float) -> Picture:
         axes.set_yticks(ticks[name], ticks[name])
     panels[0].set_ylabel("learning rate")
     figure.legend(*panels[0].get_legend_handles_labels(), loc="outside upper center", ncols=2)
-    text = (
-        "Best learning rate against batch size for SGD and Adam, and both rules from batch 2 "
-    )
-    text += (
-        "on. The best rate rises more slowly than the linear rule, and from about batch 32 "
-    )
-    return figure, text + "on hardly at all."
+    text = "Best learning rate against batch size for SGD and Adam, and both rules from batch "
+    text += "2 on. The best rate rises more slowly than the linear rule, and from about batch "
+    return figure, text + "32 on hardly at all."
 
 
 def three_runs(runs: Mapping[str, Mapping[str, Sequence[float]]]) -> Picture:
@@ -99,10 +95,8 @@ def seeds(of_datasets: Mapping[str, Mapping[str, Sequence[Sequence[float]]]]) ->
     for axes, (title, of_schedules) in zip(panels, of_datasets.items(), strict=True):
         for number, (name, rows) in enumerate(of_schedules.items()):
             style = {"color": draw.RANK_COLOURS[number], "marker": draw.MARKERS[number]}
-            epochs = np.arange(1, len(rows[0]) + 1)
-            lines = axes.plot(
-                epochs, np.transpose(rows), "-", alpha=0.6, markersize=4, **style
-            )
+            style |= {"linestyle": "-", "alpha": 0.6, "markersize": 4}
+            lines = axes.plot(np.arange(1, len(rows[0]) + 1), np.transpose(rows), **style)
             lines[0].set_label(name)
         axes.set(title=title, xlabel="epoch", ylim=(0, 1))
     panels[0].set_ylabel("test accuracy")

@@ -11,15 +11,20 @@ Without warm-up the learning rate is RATE × the number of ranks from the first 
 gradual one it rises from RATE to that in equal steps during WARM_UP_EPOCHS.
 
 First, as a proof, 20 steps of SGD: the weights must be those of one process with the same
-global batches, which depend on step and seed alone.
+global batches, which depend on step and seed alone. Last, what `noise_scale.py` and
+`batch_norm.py` measure: to start eight ranks takes longer than that.
 """
 
 import argparse
+import json
 import time
+from pathlib import Path
 
 from distlab import cluster_spec, data, large_batch, models  # first: selects tf-keras
 
+import batch_norm
 import horovod.tensorflow as hvd
+import noise_scale
 import numpy as np
 import tensorflow as tf
 
@@ -106,14 +111,15 @@ class Training:
         return history
 
 
-def main(arguments: list[str] | None = None) -> dict:
-    """Prove, train with each schedule, and give the result."""
+def main() -> None:
+    """Prove and train, then let the same ranks do the rest; rank 0 writes all results."""
     parser = argparse.ArgumentParser(description="Train with and without warm-up.")
     parser.add_argument("--dataset", choices=data.NAMES, default="digits")
     parser.add_argument("--images", type=int, help="only the first of the training images")
     parser.add_argument("--per-replica-batch", type=int, default=12, help="images of a rank")
     parser.add_argument("--epochs", type=int, default=6)
-    options = parser.parse_args(arguments)
+    parser.add_argument("--result", type=Path, help="JSON file that rank 0 writes")
+    options = parser.parse_args()
     cluster_spec.check_mpi_of_srun()
     hvd.init()
     training = Training(options)
@@ -124,7 +130,10 @@ def main(arguments: list[str] | None = None) -> dict:
         if hvd.rank() == 0:
             reached = f"test accuracy {run['accuracy'][-1]:.2f}"
             print(f"{name}: loss {run['loss'][-1]:.2f}, {reached}", flush=True)
-    return result
+    result["noise_scale"] = noise_scale.record(options.dataset, steps=100)
+    result["batch_norm"] = batch_norm.train_each(options.dataset)
+    if hvd.rank() == 0 and options.result:
+        options.result.write_text(json.dumps(result) + "\n")
 
 
 if __name__ == "__main__":

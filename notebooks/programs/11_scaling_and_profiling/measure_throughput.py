@@ -16,16 +16,24 @@ median of the others.
 
 import argparse
 import json
+import time
 from pathlib import Path
 
 from distlab import data, devices, models  # before TensorFlow: it selects tf-keras
 
 import numpy as np
 import tensorflow as tf
-from throughput import Throughput
 
 WAYS = ("lecture", "ours", "multi_worker", "horovod")
 MODELS = {"mlp": models.mlp, "cnn": models.cnn}
+
+
+class Images(tf.keras.metrics.Sum):
+    """How many images the steps of an epoch have worked on, counted inside them."""
+
+    def update_state(self, labels: tf.Tensor, *others: object, **weights: object) -> None:
+        """Add the size that this batch really has."""
+        super().update_state(tf.shape(labels)[0])
 
 
 def parse() -> argparse.Namespace:
@@ -87,26 +95,32 @@ def main() -> None:
     images, labels = (np.resize(part, (options.images, *part.shape[1:])) for part in digits)
     is_lecture = options.way == "lecture"
     with strategy.scope():
-        model, throughput = MODELS[options.model](), Throughput()
+        model, images_done = MODELS[options.model](), Images("images", tf.int64)
         # One operation of the fused Adam updates an array of weights; the newer one's dozen.
         fused, adam = tf.keras.optimizers.legacy.Adam, tf.keras.optimizers.Adam
         optimizer = adam(0.001) if is_lecture else fused(0.004)
         if options.way == "horovod":
             optimizer = hvd_keras.DistributedOptimizer(optimizer)
         loss = tf.keras.losses.SparseCategoricalCrossentropy(from_logits=True)
-        metrics, per_call = ["accuracy", throughput.images], 1 if is_lecture else 16
+        metrics, per_call = ["accuracy", images_done], 1 if is_lecture else 16
         model.compile(optimizer, loss, metrics=metrics, steps_per_execution=per_call)
     # Each worker has the metrics of all; Keras would add them up once more, in every step.
     model.distribute_reduction_method = "first"
-    how = {"epochs": 1 + options.epochs, "callbacks": [throughput], "verbose": 0}
+    starts, ends = [], []
+    watch = tf.keras.callbacks.LambdaCallback(
+        on_epoch_begin=lambda *_: starts.append(time.perf_counter()),
+        on_epoch_end=lambda *_: ends.append(time.perf_counter()),
+    )
+    how = {"epochs": 1 + options.epochs, "callbacks": [watch], "verbose": 0}
     replicas = strategy.num_replicas_in_sync  # 1 under Horovod
     if is_lecture:
-        model.fit(images, labels, batch_size=options.batch, **how)
+        run = model.fit(images, labels, batch_size=options.batch, **how)
     else:  # a strategy divides the batch among its replicas; Horovod's ranks bring one each
         fed = batches(images, labels, options.batch * replicas)
-        model.fit(fed, steps_per_epoch=options.images // options.batch, **how)
+        run = model.fit(fed, steps_per_epoch=options.images // options.batch, **how)
 
-    measured = np.array([(count, count / seconds) for count, seconds in throughput.epochs])
+    counts = np.array(run.history["images"])
+    measured = np.transpose([counts, counts / np.subtract(ends, starts)])
     # A strategy has already counted the images of all its replicas.
     if options.way == "horovod":
         measured = hvd.allreduce(tf.constant(measured), op=hvd.Sum).numpy()

@@ -1,4 +1,4 @@
-"""Train the course's CNN with Horovod and `fit`, count its images, and let it be profiled.
+"""Train the course's CNN with Horovod and `fit`, and let it be profiled.
 
 On a laptop, two ranks over MPI, plain and with every instrument:
 
@@ -26,14 +26,13 @@ import horovod.tensorflow as hvd
 import horovod.tensorflow.keras as hvd_keras
 import numpy as np
 import tensorflow as tf
-from throughput import Throughput
 
 IMAGES, BATCH = 5000, 256  # of all ranks in an epoch; of a rank in a step
 
 
 def parse() -> argparse.Namespace:
     """The command line."""
-    parser = argparse.ArgumentParser(description="Train with Horovod and count images.")
+    parser = argparse.ArgumentParser(description="Train with Horovod.")
     parser.add_argument("--dataset", choices=data.NAMES, default="digits")
     parser.add_argument("--epochs", type=int, default=3)
     parser.add_argument("--trace", type=Path, help="folder for rank 0's trace of an epoch")
@@ -91,33 +90,28 @@ def main() -> None:
     fed = batches(options.dataset)
     steps = IMAGES // hvd.size() // BATCH  # the rest begins the next epoch
 
-    model, throughput = models.cnn(), Throughput()
+    model = models.cnn()
     optimizer = hvd_keras.DistributedOptimizer(tf.keras.optimizers.SGD(0.01 * hvd.size()))
     loss = tf.keras.losses.SparseCategoricalCrossentropy(from_logits=True)
-    model.compile(optimizer, loss, metrics=[throughput.images])
+    model.compile(optimizer, loss)
     model.optimizer.build(model.trainable_variables)
 
     with counted_by_mpi_profile():
         # Before the first step: BroadcastGlobalVariablesCallback acts after it.
         hvd.broadcast_variables([*model.variables, *model.optimizer.variables], root_rank=0)
         how = {"steps_per_epoch": steps, "epochs": options.epochs, "verbose": 0}
-        model.fit(fed.repeat(), callbacks=[throughput], **how)
+        model.fit(fed.repeat(), **how)
     operations = []
     if options.trace:
         trace_epoch(model, fed, steps, options.trace)
         if hvd.rank() == 0:
             operations = profiling.tensorflow_trace.operations(options.trace)
-    epochs = hvd.allgather_object(throughput.epochs)
-    cores = hvd.allgather_object(devices.allowed_cores())
     if hvd.rank() == 0:
         result = {"steps_per_epoch": steps, "gradient_bytes": 4 * model.count_params()}
         names = [variable.name for variable in model.trainable_variables]
         result["variables"] = [name.removesuffix(":0") for name in names]
         result["operations"] = [operation._asdict() for operation in operations]
-        result |= {"epochs": epochs, "cores": cores}
-        print(
-            f"{hvd.size()} ranks, {options.epochs} epochs of {steps} steps, on cores {cores}"
-        )
+        print(f"{hvd.size()} ranks, {options.epochs} epochs of {steps} steps")
         if options.result:
             options.result.write_text(json.dumps(result) + "\n")
 

@@ -1,11 +1,10 @@
 """Damage a checkpoint in one of eight ways, to see who notices.
 
-    python damage.py saves/ckpt-20 "index missing"
+    damage.damage("copy/ckpt-20", "index missing")
 
-Work on a copy. It needs one process, also under Slurm: `srun --ntasks=1 python damage.py ...`.
+A module for notebook 13. Work on a copy.
 """
 
-import argparse
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -52,11 +51,3 @@ DAMAGES: dict[str, Callable[[Path, Path], object]] = {
 def damage(prefix: str | Path, how: str) -> None:
     """Damage the files of a checkpoint that has one data file."""
     DAMAGES[how](Path(f"{prefix}.data-00000-of-00001"), Path(f"{prefix}.index"))
-
-
-if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description="Damage a checkpoint.")
-    parser.add_argument("prefix", help="such as saves/ckpt-20")
-    parser.add_argument("how", choices=DAMAGES)
-    options = parser.parse_args()
-    damage(options.prefix, options.how)

@@ -95,10 +95,8 @@ def main() -> None:
         if name == "slow":
             shares = shares_by(np.divide(shares, computing))
     if world.rank == 0:
-        for name, training in trainings.items():
-            print(
-                f"{name}: {1e3 * training['step']:.0f} ms a step, shares {training['shares']}"
-            )
+        for name, run in trainings.items():
+            print(f"{name}: {1e3 * run['step']:.0f} ms a step, shares {run['shares']}")
         if options.result:
             options.result.write_text(json.dumps(trainings, indent=1) + "\n")
 

@@ -9,39 +9,23 @@ All times are seconds of one clock.
 import itertools
 import math
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from distlab.draw import Interval
 
+Done = dict[int, float]  # the second in which each step ended
 
-class Life(NamedTuple):
+
+def life(begin: float, done: Done, end: float = 0, again: float = math.inf) -> list[Interval]:
     """A worker from its start, or from when it went on, until it ends or waits no longer.
 
-    done: the second in which each step ended.  again: the first step that is repeated later.
+    again: the first step that is repeated later. Those from there on are lost.
     """
-
-    begin: float
-    done: dict[int, float]
-    end: float
-    again: float = math.inf
-
-    def intervals(self) -> list[Interval]:
-        """Steps that count and steps that are lost; the start before, the waiting after."""
-        first, last = min(self.done.values()), max(self.done.values())
-        counting = [second for step, second in self.done.items() if step < self.again]
-        kept = max([first, *counting])
-        named = (
-            (kept, last, "steps that are lost"),
-            (self.begin, first, "starting"),
-            (last, self.end, "waiting"),
-        )
-        others = [Interval(*each) for each in named if each[1] > each[0]]
-        return [Interval(first, kept, "steps"), *others]
-
-
-def row(*lives: Life) -> list[Interval]:
-    """One worker's."""
-    return [interval for life in lives for interval in life.intervals()]
+    first, last = min(done.values()), max(done.values())
+    kept = max([first, *(second for step, second in done.items() if step < again)])
+    parts = [(first, kept, "steps"), (kept, last, "steps that are lost")]
+    parts += [(begin, first, "starting"), (last, end, "waiting")]
+    return [Interval(*part) for part in parts if part[1] > part[0]]
 
 
 def of_job(
@@ -54,10 +38,10 @@ def of_job(
         steps, seconds = ([float(line) for line in file.read_text().split()] for file in files)
         done = [(int(step), second) for step, second in zip(steps, seconds, strict=True)]
         lives = [{s: t for s, t in done if begin < t < end} for begin, end in attempts]
-        again = [*(min(life) for life in lives[1:]), math.inf]
+        again = [*map(min, lives[1:]), math.inf]
         ends = [0 if worker == killed else end for _, end in attempts[:-1]] + [0]
         begins = [begin for begin, _ in attempts]
-        rows.append(row(*map(Life, begins, lives, ends, again)))
+        rows.append([*itertools.chain(*map(life, begins, lives, ends, again))])
     return rows
 
 
@@ -66,7 +50,7 @@ def of_elastic(result: dict[str, Any], begin: float) -> list[list[Interval]]:
     groups = itertools.groupby(result["executed"], key=lambda entry: entry[1])
     both, alone, again = ({step: second for step, _, second in group} for _, group in groups)
     alone_from, again_from = min(alone.values()), min(again.values())
-    first = Life(begin, both, alone_from, min(alone))
-    rank_0 = row(first, Life(alone_from, alone, again_from), Life(again_from, again, 0))
-    killed = Life(begin, both, 0, min(alone))
-    return [rank_0, row(killed, Life(max(alone.values()), again, 0))]
+    rank_0 = life(begin, both, alone_from, min(alone))
+    rank_0 += life(alone_from, alone, again_from) + life(again_from, again)
+    killed = life(begin, both, again=min(alone)) + life(max(alone.values()), again)
+    return [rank_0, killed]

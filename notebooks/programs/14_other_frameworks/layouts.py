@@ -1,4 +1,4 @@
-"""The weights of one network in the layouts of two families of frameworks, and the report.
+"""One network's weights in the layouts of two families of frameworks; options and report.
 
 NumPy alone, so that every framework can use it. Keras keeps the channels last, PyTorch (and
 MXNet) first. The network's weights are six arrays, in this order:
@@ -17,7 +17,7 @@ alone would leave them in the wrong order, without an error.
 """
 
 import json
-from argparse import Namespace
+from argparse import ArgumentParser, Namespace
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
@@ -56,6 +56,27 @@ def read(file: Path) -> list[np.ndarray]:
     with np.load(file) as arrays:
         count = sum(name.startswith("weight_") for name in arrays.files)
         return [arrays[f"weight_{index}"] for index in range(count)]
+
+
+def parser(description: str) -> ArgumentParser:
+    """The options that all programs have."""
+    arguments = ArgumentParser(description=description)
+    # Not --start: torchrun reads a program's options too, and would call it ambiguous.
+    arguments.add_argument("start", type=Path, help="the file that start.py wrote")
+    arguments.add_argument("--weights", type=Path, help=".npz file for the trained weights")
+    arguments.add_argument("--result", type=Path, help="JSON file that rank 0 writes")
+    return arguments
+
+
+def parser_of_ranks(description: str) -> ArgumentParser:
+    """Also those of programs that save, and whose ranks have their own batch and rate."""
+    arguments = parser(description)
+    arguments.add_argument("--batch", type=int, default=24, help="images of a rank in a step")
+    arguments.add_argument("--epochs", type=int, default=1)
+    arguments.add_argument("--learning-rate", type=float, default=0.01, help="for one rank")
+    arguments.add_argument("--folder", type=Path, help="for checkpoints; else none is saved")
+    arguments.add_argument("--resume", action="store_true", help="go on from the newest one")
+    return arguments
 
 
 def report(options: Namespace, who: str, result: dict, weights: Iterable[np.ndarray]) -> None:

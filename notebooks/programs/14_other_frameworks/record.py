@@ -30,12 +30,16 @@ class Run(NamedTuple):
     it is one process, or starts others itself.
     """
 
-    framework: str
     part: str | None
     program: str
     packages: tuple[str, ...]
     arguments: tuple[str, ...] = ()
     starter: str = "torchrun"
+
+    @property
+    def framework(self) -> str:
+        """Its name."""
+        return frameworks.PARTS[self.part].title if self.part else "Horovod"
 
 
 TORCH, JAX, MXNET = ((name, "numpy") for name in ("torch", "jax", "mxnet"))
@@ -45,20 +49,18 @@ STAGES, CLIPPED = ("--stages", "0", "1", "2", "3"), ("--stages", "1", "--default
 EXECUTOR, TRAINER = ("--way", "RayExecutor"), ("--way", "TensorflowTrainer")
 ON_WORKER = ("--optimizer-on", "worker")
 RUNS = {
-    "horovod": Run("Horovod", None, "train_horovod.py", HOROVOD, starter="horovodrun"),
-    "ddp": Run("PyTorch", "torch", "train_ddp.py", TORCH),
-    "ddp_mixed": Run("PyTorch", "torch", "train_ddp.py", TORCH, ("--mixed-precision",)),
-    "fsdp": Run("PyTorch", "torch", "train_fsdp.py", TORCH),
-    "deepspeed": Run("DeepSpeed", "deepspeed", "train_deepspeed.py", DEEPSPEED, STAGES),
-    "deepspeed_clipped": Run(
-        "DeepSpeed", "deepspeed", "train_deepspeed.py", DEEPSPEED, CLIPPED
-    ),
-    "ray_horovod": Run("Ray", "ray", "train_ray.py", RAY_HOROVOD, EXECUTOR, "alone"),
-    "ray_tensorflow": Run("Ray", "ray", "train_ray.py", RAY, TRAINER, "alone"),
-    "jax": Run("JAX", "jax", "train_jax.py", JAX, starter="alone"),
-    "jax_sharded": Run("JAX", "jax", "train_jax.py", JAX, ("--shard-weights",), "alone"),
-    "mxnet": Run("MXNet", "mxnet", "train_mxnet.py", MXNET, starter="mxnet"),
-    "mxnet_all_reduce": Run("MXNet", "mxnet", "train_mxnet.py", MXNET, ON_WORKER, "mxnet"),
+    "horovod": Run(None, "train_horovod.py", HOROVOD, starter="horovodrun"),
+    "ddp": Run("torch", "train_ddp.py", TORCH),
+    "ddp_mixed": Run("torch", "train_ddp.py", TORCH, ("--mixed-precision",)),
+    "fsdp": Run("torch", "train_fsdp.py", TORCH),
+    "deepspeed": Run("deepspeed", "train_deepspeed.py", DEEPSPEED, STAGES),
+    "deepspeed_clipped": Run("deepspeed", "train_deepspeed.py", DEEPSPEED, CLIPPED),
+    "ray_horovod": Run("ray", "train_ray.py", RAY_HOROVOD, EXECUTOR, "alone"),
+    "ray_tensorflow": Run("ray", "train_ray.py", RAY, TRAINER, "alone"),
+    "jax": Run("jax", "train_jax.py", JAX, starter="alone"),
+    "jax_sharded": Run("jax", "train_jax.py", JAX, ("--shard-weights",), "alone"),
+    "mxnet": Run("mxnet", "train_mxnet.py", MXNET, starter="mxnet"),
+    "mxnet_all_reduce": Run("mxnet", "train_mxnet.py", MXNET, ON_WORKER, "mxnet"),
 }
 
 
@@ -82,19 +84,18 @@ def measure(
     if run.part:
         how["python"] = frameworks.python(run.part)
     arguments = [first, *run.arguments, *arguments]
-    if run.framework == "Ray":  # which starts its own processes
+    if run.part == "ray":  # which starts its own processes
         arguments += ["--workers", ranks]
-    elif run.framework == "JAX":  # which has its devices in one process
+    elif run.part == "jax":  # which has its devices in one process
         flags = f"--xla_force_host_platform_device_count={ranks}"
         how["environment"] = {"JAX_PLATFORMS": "cpu", "XLA_FLAGS": flags}
     else:
-        how["workers" if run.framework == "MXNet" else "ranks"] = ranks
+        how["workers" if run.part == "mxnet" else "ranks"] = ranks
     with tempfile.TemporaryDirectory(prefix="distlab-") as folder:
         arguments += ["--weights", Path(folder) / f"{name}.npz"]
         done = getattr(launch, run.starter)(FOLDER / run.program, *arguments, **how)
-        trained = {
-            file.stem: layouts.read(file) for file in sorted(Path(folder).glob("*.npz"))
-        }
+        files = sorted(Path(folder).glob("*.npz"))
+        trained = {file.stem: layouts.read(file) for file in files}
     far = {stem: checks.largest_difference(serial, found) for stem, found in trained.items()}
     lines = "\n".join(done.output.values()).splitlines()
     printed = [line.strip() for line in lines if "last loss" in line]

@@ -17,21 +17,6 @@ from torch import nn
 from torch.utils.data import TensorDataset
 
 
-def parser(description: str) -> argparse.ArgumentParser:
-    """The arguments that the three programs share."""
-    arguments = argparse.ArgumentParser(description=description)
-    # Not --start: torchrun reads a program's options too, and would call it ambiguous.
-    arguments.add_argument("start", type=Path, help="the file that start.py wrote")
-    arguments.add_argument("--batch", type=int, default=24, help="images of a rank in a step")
-    arguments.add_argument("--epochs", type=int, default=1)
-    arguments.add_argument("--learning-rate", type=float, default=0.01, help="for one rank")
-    arguments.add_argument("--folder", type=Path, help="for checkpoints; else none is saved")
-    arguments.add_argument("--resume", action="store_true", help="go on from the newest one")
-    arguments.add_argument("--weights", type=Path, help=".npz file for the trained weights")
-    arguments.add_argument("--result", type=Path, help="JSON file that rank 0 writes")
-    return arguments
-
-
 def network() -> nn.Sequential:
     """Images float32 (n, 1, 28, 28) to logits float32 (n, 10)."""
     features = [nn.Conv2d(1, 16, 3), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten()]
@@ -69,9 +54,8 @@ def report(options: argparse.Namespace, result: dict) -> None:
     """Say how it went; rank 0 writes the summary and the weights."""
     found = summary(result)
     if dist.get_rank() == 0:
-        layouts.report(
-            options, f"{found['ranks']} ranks,", found, keras_weights(result["state"])
-        )
+        who, weights = f"{found['ranks']} ranks,", keras_weights(result["state"])
+        layouts.report(options, who, found, weights)
 
 
 def leave() -> None:

@@ -15,6 +15,7 @@ on from it. The numbers in comments are the eight steps of notebook 09.
 
 import os
 
+import layouts
 import torch
 import torch.distributed as dist
 import torch_network
@@ -98,7 +99,7 @@ def load(options: object, model: nn.Module, optimizer: Optimizer) -> int:
 
 
 if __name__ == "__main__":
-    arguments = torch_network.parser("Train with PyTorch's DistributedDataParallel.")
+    arguments = layouts.parser_of_ranks("Train with PyTorch's DistributedDataParallel.")
     arguments.add_argument("--mixed-precision", action="store_true", help="use bfloat16")
     options = arguments.parse_args()
     torch_network.report(options, train(options, initialize()))

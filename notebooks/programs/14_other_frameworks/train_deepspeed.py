@@ -108,7 +108,7 @@ def train(options: object, stage: int) -> dict:
 
 def main() -> None:
     """Train with each stage, and report; rank 0 writes the results and the weights."""
-    arguments = torch_network.parser("Train with DeepSpeed and ZeRO.")
+    arguments = layouts.parser_of_ranks("Train with DeepSpeed and ZeRO.")
     arguments.add_argument("--stages", type=int, nargs="+", choices=range(4), default=[1])
     arguments.add_argument("--default-clipping", action="store_true", help="of DeepSpeed")
     options = arguments.parse_args()

@@ -14,6 +14,7 @@ HOST0); and under Slurm with one task per host:
 of notebook 09.
 """
 
+import layouts
 import torch
 import torch.distributed as dist
 import torch.distributed.checkpoint as parts
@@ -91,6 +92,6 @@ def load(options: object, model: nn.Module, optimizer: Optimizer) -> int:
 
 
 if __name__ == "__main__":
-    options = torch_network.parser("Train with PyTorch's fully_shard.").parse_args()
+    options = layouts.parser_of_ranks("Train with PyTorch's fully_shard.").parse_args()
     torch_network.report(options, train(options, initialize()))
     torch_network.leave()

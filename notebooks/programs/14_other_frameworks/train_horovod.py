@@ -13,7 +13,6 @@ on from it. The numbers in comments are the eight steps of notebook 09.
 """
 
 import argparse
-from pathlib import Path
 
 from distlab import models  # before TensorFlow: it selects tf-keras
 
@@ -86,16 +85,7 @@ def train(options: argparse.Namespace) -> dict:
 
 def main() -> None:
     """Train; rank 0 writes the mean losses, what each rank holds, and the weights."""
-    parser = argparse.ArgumentParser(description="Train with Horovod.")
-    parser.add_argument("start", type=Path, help="the file that start.py wrote")
-    parser.add_argument("--batch", type=int, default=24, help="images of one rank in a step")
-    parser.add_argument("--epochs", type=int, default=1)
-    parser.add_argument("--learning-rate", type=float, default=0.01, help="for one rank")
-    parser.add_argument("--folder", type=Path, help="for checkpoints; else none is saved")
-    parser.add_argument("--resume", action="store_true", help="go on from the newest one")
-    parser.add_argument("--weights", type=Path, help=".npz file for the trained weights")
-    parser.add_argument("--result", type=Path, help="JSON file that rank 0 writes")
-    options = parser.parse_args()
+    options = layouts.parser_of_ranks("Train with Horovod.").parse_args()
     pin_device()
     result = train(options)
     weights = result.pop("weights")

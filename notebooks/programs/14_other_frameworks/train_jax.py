@@ -14,7 +14,6 @@ words Step N in comments are the eight steps of notebook 09.
 
 import argparse
 import re
-from pathlib import Path
 
 import jax
 import jax.numpy as jnp
@@ -92,12 +91,9 @@ def bytes_on_a_device(arrays: list[jax.Array]) -> int:
 
 def main() -> None:
     """Train; process 0 says how it went and writes losses and weights."""
-    parser = argparse.ArgumentParser(description="Train with JAX on all devices.")
-    parser.add_argument("start", type=Path, help="the file that start.py wrote")
+    parser = layouts.parser("Train with JAX on all devices.")
     parser.add_argument("--shard-weights", action="store_true", help="divide them, too")
     parser.add_argument("--distributed", action="store_true", help="one of several processes")
-    parser.add_argument("--weights", type=Path, help=".npz file for the trained weights")
-    parser.add_argument("--result", type=Path, help="JSON file that process 0 writes")
     options = parser.parse_args()
     if options.distributed:
         jax.distributed.initialize()  # Step 1, initialise: only if there are several processes

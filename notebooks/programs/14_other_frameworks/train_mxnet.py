@@ -23,7 +23,6 @@ fetch it from there.
 
 import argparse
 import os
-from pathlib import Path
 
 import layouts
 import numpy as np
@@ -63,9 +62,8 @@ def train(options: argparse.Namespace, store: mx.kvstore.KVStore) -> dict:
     rates = {"learning_rate": LEARNING_RATE, "rescale_grad": 1 / GLOBAL_BATCH}
     optimizer = mx.optimizer.SGD(momentum=MOMENTUM, **rates)
     if options.optimizer_on == "server":
-        store.set_optimizer(
-            optimizer
-        )  # worker 0 sends it; now each sum that arrives is a step
+        # Worker 0 sends it; now each sum that arrives is a step.
+        store.set_optimizer(optimizer)
     else:
         update = mx.optimizer.get_updater(optimizer)
     for key, parameter in enumerate(parameters):
@@ -99,11 +97,8 @@ def train(options: argparse.Namespace, store: mx.kvstore.KVStore) -> dict:
 
 def main() -> None:
     """Train; worker 0 says how it went and writes losses and weights."""
-    parser = argparse.ArgumentParser(description="Train with MXNet's key-value store.")
-    parser.add_argument("start", type=Path, help="the file that start.py wrote")
+    parser = layouts.parser("Train with MXNet's key-value store.")
     parser.add_argument("--optimizer-on", choices=["server", "worker"], default="server")
-    parser.add_argument("--weights", type=Path, help=".npz file for the trained weights")
-    parser.add_argument("--result", type=Path, help="JSON file that worker 0 writes")
     options = parser.parse_args()
     store = mx.kvstore.create("dist_sync" if "DMLC_ROLE" in os.environ else "local")
     result = train(options, store)

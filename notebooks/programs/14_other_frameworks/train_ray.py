@@ -8,118 +8,108 @@ and in a batch script for Slurm:
     python train_ray.py start.npz --way RayExecutor --workers 8 --address HOST0:PORT
     srun ray symmetric-run --address HOST0:PORT --min-nodes 2 -- python train_ray.py ...
 
-`start.py` writes start.npz. Its weights and images travel to the workers through Ray; no
-worker reads a file.
+`start.py` writes start.npz, which all machines must see. Ray trains nothing: what each worker
+calls is the training of `train_horovod.py` or `train_tensorflow.py`.
 """
 
 import argparse
+import os
+import secrets
 import tempfile
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+
+from distlab.runtime import processes
 
 import layouts
 import numpy as np
-from local_ray import running_ray
 
-STEPS, GLOBAL_BATCH, LEARNING_RATE = 20, 48, 0.01  # the rate is that of one worker
+os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # read when Ray is imported
+import ray
+
+GLOBAL_BATCH, RATE = 48, 0.02
 Trained = tuple[list[float], list[np.ndarray]]  # losses and weights
 
 
-def own_batches(start: dict, rank: int, ranks: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """This worker's part of each global batch."""
-    for first in range(rank, STEPS * GLOBAL_BATCH, GLOBAL_BATCH):
-        rows = slice(first, first + GLOBAL_BATCH - rank, ranks)
-        yield start["images"][rows], start["labels"][rows]
+@contextmanager
+def running_ray(workers: int, address: str | None = None) -> Iterator[Path]:
+    """Ray, with a core for each worker, and a folder for what they write.
+
+    Without an `address`, HOST:PORT, Ray is started on this machine; afterwards, whatever
+    happens, its processes and its files are gone.
+    """
+    # The path of a socket has about a hundred characters, and Ray's lie deep.
+    place, mark = os.environ.get("RAY_TMPDIR", "/tmp"), processes.new_mark()
+    with (
+        tempfile.TemporaryDirectory(prefix="ray-", dir=place) as folder,
+        processes.guarded(mark, folder),
+        processes.marked(mark),
+    ):
+        how = {"address": address} if address else own_ray(workers, folder)
+        try:
+            ray.init(logging_level="ERROR", log_to_driver=False, **how)
+            yield Path(folder)
+        finally:
+            ray.shutdown()
 
 
-def train_with_horovod(start: dict) -> Trained:
-    """What each rank does, without a word of Ray; the losses, and the weights afterwards."""
-    from distlab import models  # first: it selects tf-keras
+def own_ray(workers: int, folder: str) -> dict:
+    """Arguments for a Ray of our own, which leaves nothing in the home folder."""
+    # Without it nobody gets at Ray's daemons, which listen to the network.
+    os.environ["RAY_AUTH_TOKEN"] = secrets.token_hex(32)
+    # Cloud machines may be announced to end soon: here one process more to start.
+    os.environ.setdefault("RAY_TRAIN_ENABLE_PREEMPTION_WATCHER", "0")
+    own = {"num_cpus": workers, "object_store_memory": 2**27, "include_dashboard": False}
+    return own | {"_temp_dir": folder}
 
-    import horovod.tensorflow as hvd
-    import tensorflow as tf
 
-    hvd.init()
-    if gpus := tf.config.list_physical_devices("GPU"):
-        own = gpus[hvd.local_rank() % len(gpus)]
-        tf.config.set_visible_devices(own, "GPU")
-        tf.config.experimental.set_memory_growth(own, True)
-    model = models.cnn(filters=16)
-    if hvd.rank() == 0:
-        model.set_weights(start["weights"])
-    hvd.broadcast_variables(model.variables, root_rank=0)
-    optimizer = tf.keras.optimizers.SGD(LEARNING_RATE * hvd.size(), momentum=0.9)
-    losses = []
-    for images, labels in own_batches(start, hvd.rank(), hvd.size()):
-        with hvd.DistributedGradientTape(tf.GradientTape()) as tape:
-            logits = model(images, training=True)
-            entropies = tf.nn.sparse_softmax_cross_entropy_with_logits(labels, logits)
-            loss = tf.reduce_mean(entropies)
-        gradients = tape.gradient(loss, model.trainable_variables)
-        optimizer.apply_gradients(zip(gradients, model.trainable_variables, strict=True))
-        losses.append(float(hvd.allreduce(loss)))
-    return losses, model.get_weights()
+def train_with_horovod(start: Path, workers: int) -> Trained:
+    """What each rank does, without a word of Ray; its losses, and the weights."""
+    import train_horovod  # here, since it imports TensorFlow, which only the workers need
+
+    train_horovod.pin_device()
+    options = layouts.parser_of_ranks("").parse_args([str(start)])
+    options.batch, options.learning_rate = GLOBAL_BATCH // workers, RATE / workers
+    result = train_horovod.train(options)
+    return result["losses"], result["weights"]
 
 
 def train_with_tensorflow(config: dict) -> None:
     """What each worker does: Ray has set TF_CONFIG, and stores what the chief reports."""
-    from distlab import models  # first: it selects tf-keras
-
-    import tensorflow as tf
+    import train_tensorflow
     from ray import train
 
-    start, context = config["start"], train.get_context()
-    strategy = tf.distribute.MultiWorkerMirroredStrategy()
-    with strategy.scope():
-        model = models.cnn(filters=16)
-        model.set_weights(start["weights"])
-        rate = LEARNING_RATE * strategy.num_replicas_in_sync
-        optimizer = tf.keras.optimizers.SGD(rate, momentum=0.9)
-        optimizer.build(model.trainable_variables)
-
-    def replica_step(images: tf.Tensor, labels: tf.Tensor) -> tf.Tensor:
-        with tf.GradientTape() as tape:
-            logits = model(images, training=True)
-            losses = tf.nn.sparse_softmax_cross_entropy_with_logits(labels, logits)
-            loss = tf.nn.compute_average_loss(losses, global_batch_size=GLOBAL_BATCH)
-        gradients = tape.gradient(loss, model.trainable_variables)
-        optimizer.apply_gradients(
-            zip(gradients, model.trainable_variables, strict=True)
-        )  # sums
-        return loss
-
-    @tf.function(autograph=False)
-    def step(*batch: tf.Tensor) -> tf.Tensor:
-        return strategy.reduce("SUM", strategy.run(replica_step, args=batch), axis=None)
-
-    rank, size = context.get_world_rank(), context.get_world_size()
-    losses = [float(step(*batch)) for batch in own_batches(start, rank, size)]
+    options = train_tensorflow.parse([str(config["start"])])
+    result = train_tensorflow.train(options, train_tensorflow.make_strategy())
+    is_chief = train.get_context().get_world_rank() == 0
     with tempfile.TemporaryDirectory() as folder:
-        layouts.write(Path(folder) / "weights.npz", model.get_weights())
-        checkpoint = train.Checkpoint.from_directory(folder) if rank == 0 else None
-        train.report({"losses": losses}, checkpoint=checkpoint)
+        layouts.write(Path(folder) / "weights.npz", result["weights"])
+        checkpoint = train.Checkpoint.from_directory(folder) if is_chief else None
+        train.report({"losses": result["losses"]}, checkpoint=checkpoint)
 
 
-def ray_executor(options: argparse.Namespace, start: dict, folder: Path) -> Trained:
+def ray_executor(options: argparse.Namespace, folder: Path) -> Trained:
     """Horovod on Ray."""
     from horovod.ray import RayExecutor
 
     settings = RayExecutor.create_settings(timeout_s=120)
     executor = RayExecutor(settings, num_workers=options.workers)  # use_gpu=True: a GPU each
     executor.start()
-    of_ranks = executor.run(train_with_horovod, args=[start])
+    of_ranks = executor.run(train_with_horovod, args=[options.start, options.workers])
     executor.shutdown()
-    return of_ranks[0]
+    losses = np.mean([losses for losses, _ in of_ranks], axis=0).tolist()
+    return losses, of_ranks[0][1]
 
 
-def tensorflow_trainer(options: argparse.Namespace, start: dict, folder: Path) -> Trained:
+def tensorflow_trainer(options: argparse.Namespace, folder: Path) -> Trained:
     """TensorFlow's strategy for several workers on Ray."""
     from ray.train import RunConfig, ScalingConfig
     from ray.train.tensorflow import TensorflowTrainer
 
     run = TensorflowTrainer(
         train_with_tensorflow,
-        train_loop_config={"start": start},
+        train_loop_config={"start": options.start},
         scaling_config=ScalingConfig(num_workers=options.workers),  # use_gpu=True: a GPU each
         run_config=RunConfig(storage_path=str(options.folder or folder)),
     ).fit()
@@ -129,21 +119,14 @@ def tensorflow_trainer(options: argparse.Namespace, start: dict, folder: Path) -
 
 if __name__ == "__main__":
     ways = {"RayExecutor": ray_executor, "TensorflowTrainer": tensorflow_trainer}
-    parser = argparse.ArgumentParser(description="Train on Ray.")
-    parser.add_argument("start", type=Path, help="the file that start.py wrote")
+    parser = layouts.parser("Train on Ray.")
     parser.add_argument("--way", choices=ways, required=True)
     parser.add_argument("--workers", type=int, default=2)
-    parser.add_argument(
-        "--address", help="HOST:PORT of a Ray cluster; else one is started here"
-    )
+    parser.add_argument("--address", help="HOST:PORT of Ray (default: one is started here)")
     parser.add_argument("--folder", type=Path, help="that all machines see, for checkpoints")
-    parser.add_argument("--weights", type=Path, help=".npz file for the trained weights")
-    parser.add_argument("--result", type=Path, help="JSON file")
     options = parser.parse_args()
-    with np.load(options.start) as arrays:
-        start = {name: arrays[name] for name in ("images", "labels")}
-    start["weights"] = layouts.read(options.start)
+    options.start = options.start.absolute()  # the workers run in folders of their own
     with running_ray(options.workers, options.address) as folder:
-        losses, weights = ways[options.way](options, start, folder)
+        losses, weights = ways[options.way](options, folder)
     result = {"ranks": options.workers, "losses": losses}
     layouts.report(options, f"{options.way}: {options.workers} workers,", result, weights)

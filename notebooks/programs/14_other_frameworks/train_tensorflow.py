@@ -28,13 +28,10 @@ GLOBAL_BATCH, RATE = 48, 0.02
 
 def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     """The command line."""
-    parser = argparse.ArgumentParser(description="Train with TensorFlow.")
-    parser.add_argument("start", type=Path, help="the file that start.py wrote")
+    parser = layouts.parser("Train with TensorFlow.")
     parser.add_argument("--epochs", type=int, default=1)
     parser.add_argument("--folder", type=Path, help="for checkpoints; else none is saved")
     parser.add_argument("--resume", action="store_true", help="go on from the newest one")
-    parser.add_argument("--weights", type=Path, help=".npz file for the trained weights")
-    parser.add_argument("--result", type=Path, help="JSON file that the chief writes")
     return parser.parse_args(arguments)
 
 

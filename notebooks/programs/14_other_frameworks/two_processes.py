@@ -28,7 +28,7 @@ from torch.utils.data import DataLoader, DistributedSampler, RandomSampler
 """
 
 
-def names(start: Path, saved: Path, record: dict) -> dict:
+def names(start: Path, record: dict) -> dict:
     """What the program finds: PyTorch's names, and functions that note what they do."""
     import torch
     import torch_network
@@ -51,21 +51,19 @@ def names(start: Path, saved: Path, record: dict) -> dict:
         device = next(model.parameters()).device
         return cross_entropy(model(pictures.to(device)), labels.to(device))
 
-    def save(network: torch.nn.Module, optimizer: object, epoch: int, folder: Path) -> None:
-        state = {"model": network.state_dict(), "optimizer": optimizer.state_dict()}
-        torch.save(state | {"epochs_done": epoch + 1}, folder / "checkpoint.pt")
+    def save(network: torch.nn.Module, optimizer: object, epoch: int, folder: None) -> None:
         record["saves"] += 1
 
     options = {"rate": 0.01, "batch": BATCH, "epochs": EPOCHS, "dataset": "digits"}
     found |= {"load": load, "islice": batches_of_epoch, "loss_of": loss_of, "save": save}
-    found |= {"parse": lambda: SimpleNamespace(folder=saved, **options)}
+    found |= {"parse": lambda: SimpleNamespace(folder=None, **options)}
     found |= {"make_network": torch_network.network}
-    # A first run has nothing to restore; a late rank must not find what the other has saved.
+    # A first run has nothing to restore.
     found["restore"] = lambda network, optimizer, folder: 0
     return found
 
 
-def train(file: Path, start: Path, saved: Path, result: Path) -> None:
+def train(file: Path, start: Path, result: Path) -> None:
     """What one process does; rank 0 writes what all have noted."""
     record: dict = {"seen": [], "saves": 0}
     import torch
@@ -74,7 +72,7 @@ def train(file: Path, start: Path, saved: Path, result: Path) -> None:
 
     dist = torch.distributed
     torch.manual_seed(int(os.environ["RANK"]))  # else all draw the same weights
-    left = runpy.run_path(str(file), init_globals=names(start, saved, record))
+    left = runpy.run_path(str(file), init_globals=names(start, record))
     of_ranks: list = [None] * dist.get_world_size()
     weights = parameters_to_vector(left["network"].parameters()).tolist()
     dist.all_gather_object(of_ranks, {**record, "weights": weights})
@@ -110,7 +108,7 @@ def report(file: Path) -> str:
         launch.alone(program, start, "--images", IMAGES, echo=False)
         how = {"python": python, "result": True, "seconds": SECONDS, "echo": False}
         try:
-            return summary(launch.torchrun(__file__, file, start, folder, **how).result)
+            return summary(launch.torchrun(__file__, file, start, **how).result)
         except launch.LaunchError as error:
             return f"The two processes did not come to an end: {error}"
 
@@ -118,13 +116,10 @@ def report(file: Path) -> str:
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description="Train lab 14's program on two processes.")
     parser.add_argument("file", type=Path)
-    parser.add_argument(
-        "start", type=Path, nargs="?", help="what start.py wrote, for a process"
-    )
-    parser.add_argument("saved", type=Path, nargs="?", help="for checkpoints of a process")
+    parser.add_argument("start", type=Path, nargs="?", help="start.py's file, for a process")
     parser.add_argument("--result", type=Path, help="JSON file that rank 0 writes")
     options = parser.parse_args()
     if options.result:  # as one of the processes
-        train(options.file, options.start, options.saved, options.result)
+        train(options.file, options.start, options.result)
     else:
         print(report(options.file))

@@ -15,6 +15,7 @@ longer to build their graphs than the steps to measure.
 import argparse
 import json
 from collections.abc import Callable
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 
@@ -35,9 +36,8 @@ def steps() -> tuple[dict[str, Callable[[], None]], list[int]]:
     widths = [INPUTS, *[WIDTH] * LAYERS, CLASSES]
     layers = []
     for number, shape in enumerate(pairwise(widths)):
-        kernel = tf.random.stateless_normal(
-            shape, (SEED, number), stddev=(2 / shape[0]) ** 0.5
-        )
+        deviation = (2 / shape[0]) ** 0.5
+        kernel = tf.random.stateless_normal(shape, (SEED, number), stddev=deviation)
         layers.append((tf.Variable(kernel), tf.Variable(tf.zeros(shape[1]))))
     variables = [variable for layer in layers for variable in layer]
     images = tf.random.stateless_normal((BATCH, INPUTS), (hvd.rank(), 1))
@@ -61,18 +61,11 @@ def steps() -> tuple[dict[str, Callable[[], None]], list[int]]:
         for variable, value in zip(variables, values, strict=True):
             variable.assign_sub(LEARNING_RATE * value)
 
-    @tf.function(autograph=False)  # nothing to translate, which takes longer than to measure
-    def alone() -> None:
-        apply(gradients())
+    def step(exchange: Callable) -> Callable[[], None]:
+        # There is nothing to translate, which takes longer than to measure.
+        return tf.function(lambda: apply(exchange(gradients())), autograph=False)
 
-    @tf.function(autograph=False)
-    def plain() -> None:
-        apply(averaged(gradients()))
-
-    @tf.function(autograph=False)
-    def fp16() -> None:
-        apply(averaged(gradients(), hvd.Compression.fp16))
-
+    in_fp16 = partial(averaged, by=hvd.Compression.fp16)
     sums = [tf.Variable(tf.zeros_like(variable)) for variable in variables]
 
     @tf.function(autograph=False)
@@ -92,7 +85,8 @@ def steps() -> tuple[dict[str, Callable[[], None]], list[int]]:
         apply_sums()
 
     sizes = [4 * int(np.prod(variable.shape)) for variable in variables]
-    return {"alone": alone, "plain": plain, "fp16": fp16, "accumulate": accumulate}, sizes
+    ways = {"alone": step(list), "plain": step(averaged), "fp16": step(in_fp16)}
+    return {**ways, "accumulate": accumulate}, sizes
 
 
 def seconds(work: Callable[[], object], repeats: int) -> float:

@@ -40,9 +40,8 @@ def train(options: argparse.Namespace, name: str) -> tuple[float, list[np.ndarra
             losses = tf.nn.sparse_softmax_cross_entropy_with_logits(labels, logits)
             loss = tf.nn.compute_average_loss(losses, global_batch_size=options.batch)
         gradients = tape.gradient(loss, model.trainable_variables)
-        optimizer.apply_gradients(
-            zip(gradients, model.trainable_variables, strict=True)
-        )  # sums
+        pairs = zip(gradients, model.trainable_variables, strict=True)
+        optimizer.apply_gradients(pairs)  # sums
         return loss
 
     @tf.function(autograph=False)  # nothing to translate

@@ -12,8 +12,6 @@ import distlab  # noqa: F401 - before TensorFlow: it selects tf-keras
 import network
 import tensorflow as tf
 
-mean_loss = tf.keras.losses.SparseCategoricalCrossentropy(from_logits=True)
-
 
 def main() -> None:
     """Train and report."""
@@ -23,18 +21,10 @@ def main() -> None:
     model = tf.keras.Sequential([tf.keras.layers.Input((network.INPUTS,)), *layers])
     model.set_weights(network.first_weights(options.units))
     optimizer = tf.keras.optimizers.SGD(options.learning_rate, momentum=network.MOMENTUM)
-
-    @tf.function(autograph=False)  # nothing to translate
-    def step(images: tf.Tensor, labels: tf.Tensor) -> tf.Tensor:
-        with tf.GradientTape() as tape:
-            loss = mean_loss(labels, model(images, training=True))
-        gradients = tape.gradient(loss, model.trainable_variables)
-        optimizer.apply_gradients(zip(gradients, model.trainable_variables, strict=True))
-        return loss
-
+    model.compile(optimizer, tf.keras.losses.SparseCategoricalCrossentropy(from_logits=True))
     batches = network.Batches(options, rank=0, ranks=1)
     for images, labels in batches:
-        loss = float(step(images, labels))
+        loss = model.train_on_batch(images, labels)
     network.report(batches, "serial", loss, model.get_weights())
 
 
