@@ -435,12 +435,13 @@ draw_seen(cases, 32 * team, "the different samples of the first step", text)
 #
 # ## 9. The same with Keras
 #
-# `train_keras.py` uses `Model.fit`. Steps 1, 2, 3, 7 and 8 are the same. `DistributedOptimizer` replaces the wrapped
-# tape (step 4), and rank 0 alone gets the checkpoint callback (step 6). Here `hvd` is `horovod.tensorflow.keras`.
+# `train_serial_keras.py` uses `Model.fit`. Steps 1, 2, 3, 7 and 8 are the same. `DistributedOptimizer` replaces the
+# wrapped tape (step 4), and rank 0 alone gets the checkpoint callback (step 6). Here `hvd` is
+# `horovod.tensorflow.keras`.
 
 # %%
-keras = PROGRAMS / "train_keras.py"
-programs.show(keras, "make_optimizer", "callbacks", "begin")
+serial_keras, keras = PROGRAMS / "train_serial_keras.py", PROGRAMS / "train_keras.py"
+changed("make_optimizer", "callbacks", "begin", before=serial_keras, after=keras)
 
 # %% [markdown]
 # `MetricAverageCallback` averages the metrics at the end of each epoch; without it each rank reports its own part of

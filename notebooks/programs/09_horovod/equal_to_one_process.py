@@ -51,7 +51,9 @@ def compared(first_weights: list, of_ranks: list[list], dataset: str) -> dict[st
 
 def main() -> None:
     """Compare each program; rank 0 writes the result."""
-    parser = argparse.ArgumentParser(description="Compare Horovod's ranks with one process.")
+    parser = argparse.ArgumentParser(
+        description="Compare Horovod's programs with one process."
+    )
     parser.add_argument("--dataset", default="digits")
     parser.add_argument("--result", type=Path, help="JSON file that rank 0 writes")
     options = parser.parse_args()

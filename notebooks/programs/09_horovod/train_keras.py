@@ -8,27 +8,58 @@ a batch script or after `salloc --nodes=2 --ntasks-per-node=4`:
     horovodrun -np 8 -H host0:4,host1:4 python train_keras.py --folder saved
     srun --mpi=pmix python train_keras.py --folder saved
 
-Rank 0 alone saves, after each epoch; `--resume` goes on from there. `train_tape.py` does the
-same in a custom loop, `train_keras3.py` with Keras 3.
+Rank 0 alone saves, after each epoch; `--resume` goes on from there. `train_serial_keras.py` is
+the same program without Horovod, `train_keras3.py` that for Keras 3.
 """
 
 import argparse
 import functools
+from pathlib import Path
 
-from distlab import models, saved_states  # before TensorFlow: it selects tf-keras
+from distlab import cluster_spec, data, models, saved_states  # first: selects tf-keras
 
 import horovod.tensorflow.keras as hvd
+import numpy as np
 import tensorflow as tf
-import train_tape
 from horovod.tensorflow import broadcast_object, broadcast_variables
 from tensorflow import keras
-from train_tape import parse, pin_device, steps_per_epoch  # steps 2 and 8
+
+
+def parse(arguments: list[str] | None = None) -> argparse.Namespace:
+    """The command line."""
+    parser = argparse.ArgumentParser(description="Train with Horovod and Keras's fit.")
+    parser.add_argument("--dataset", choices=data.NAMES, default="digits")
+    parser.add_argument("--images", type=int, default=1280, help="how many images to train on")
+    parser.add_argument("--batch", type=int, default=32, help="images of one rank in a step")
+    parser.add_argument("--epochs", type=int, default=1)
+    parser.add_argument("--learning-rate", type=float, default=0.02, help="for one rank")
+    parser.add_argument("--seed", type=int, default=9)
+    parser.add_argument("--folder", type=Path, help="for epochs; else none is saved")
+    parser.add_argument("--resume", action="store_true", help="go on from the newest one")
+    cluster_spec.check_mpi_of_srun()
+    return parser.parse_args(arguments)
+
+
+def pin_device() -> None:
+    """Let this process see its own GPU only, and take memory only as it needs it."""
+    if gpus := tf.config.list_physical_devices("GPU"):
+        own = gpus[hvd.local_rank() % len(gpus)]  # with --gpus-per-task=1 a rank sees one only
+        tf.config.set_visible_devices(own, "GPU")
+        tf.config.experimental.set_memory_growth(own, True)
 
 
 def batches(options: argparse.Namespace, epoch: int) -> tf.data.Dataset:
-    """The batches of an epoch; here nobody asks for the samples' numbers."""
-    numbered = train_tape.batches(options, epoch).take(steps_per_epoch(options))
-    return numbered.map(lambda numbers, images, labels: (images, labels))
+    """The batches of an epoch; their order is a function of seed and epoch."""
+    images, labels = data.load(options.dataset).train
+    order = np.random.default_rng([options.seed, epoch]).permutation(options.images)
+    samples = tf.data.Dataset.from_tensor_slices((images[order], labels[order]))
+    samples = samples.shard(hvd.size(), hvd.rank()).batch(options.batch, drop_remainder=True)
+    return samples.repeat().take(steps_per_epoch(options))
+
+
+def steps_per_epoch(options: argparse.Namespace) -> int:
+    """Steps after which an epoch is over."""
+    return options.images // (options.batch * hvd.size())
 
 
 def make_optimizer(options: argparse.Namespace) -> keras.optimizers.Optimizer:

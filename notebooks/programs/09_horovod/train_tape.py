@@ -26,7 +26,7 @@ mean_loss = tf.keras.losses.SparseCategoricalCrossentropy(from_logits=True)
 
 def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     """The command line."""
-    parser = argparse.ArgumentParser(description="Train with Horovod.")
+    parser = argparse.ArgumentParser(description="Train with Horovod and a gradient tape.")
     parser.add_argument("--dataset", choices=data.NAMES, default="digits")
     parser.add_argument("--images", type=int, default=1280, help="how many images to train on")
     parser.add_argument("--batch", type=int, default=32, help="images of one rank in a step")
