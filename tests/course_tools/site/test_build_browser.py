@@ -133,10 +133,21 @@ def test_the_search_finds_a_page_without_a_server(visitor: Visitor) -> None:
     expect(first.get_by_role("link")).to_contain_text(["13 Fault tolerance", "How often to save"])
     visitor.open("search.html?q=what+is+the+loss+scaling")
     expect(first).to_contain_text("02 One device")
+    for query, topic in (
+        ("run on two machines", "15 Clusters"),
+        ("port in use", "Troubleshooting"),
+        ("OOM", "Troubleshooting"),
+    ):
+        visitor.open(f"search.html?q={query}")
+        expect(first).to_contain_text(topic)
     visitor.open(LAB)
     page.keyboard.press("Control+k")
     page.keyboard.type("ring all-red")  # and no Enter
     expect(first.locator("a").first).to_have_text("06 Collectives and ring all-reduce")
+    page.keyboard.press("ArrowDown")
+    expect(first.get_by_role("link").last).to_be_focused()
+    page.keyboard.press("ArrowUp")
+    expect(page.get_by_role("dialog").get_by_role("searchbox")).to_be_focused()
     for typed, said in (
         ("umpyq", "check the spelling"),  # only inside of words
         ("alreduce", "Showing results for all-reduce: "),

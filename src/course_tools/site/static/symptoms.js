@@ -6,7 +6,7 @@ document.addEventListener("DOMContentLoaded", () => {
   if (!tables.length) return;
   const rows = tables.flatMap((table) => [...table.tBodies[0].rows]);
   rows.forEach((row) => {
-    row.id = row.cells[0].textContent.toLowerCase().match(/[a-z0-9]+/g).slice(0, 7).join("-");
+    row.id = window.addressOfSymptom(row.cells[0].textContent);
     const link = Object.assign(document.createElement("a"), { href: `#${row.id}`, textContent: "#", title: "Link to this row" });
     (row.cells[0].querySelector("p") || row.cells[0]).append(" ", link);
   });
