@@ -249,7 +249,7 @@ def test_a_quiz_checks_a_choice_made_by_keyboard(visitor: Visitor) -> None:
     quiz.get_by_role("radio").nth(2).check()
     check.click()
     expect(status).to_contain_text("Right.")
-    expect(status).to_contain_text(f"1 of {page.locator('.quiz').count()} answered on this page.")
+    expect(status).to_contain_text(f"1 of the {page.locator('.quiz').count()} questions in the text answered.")
     expect(quiz.locator("details")).to_have_attribute("open", "")
 
 

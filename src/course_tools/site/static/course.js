@@ -128,7 +128,7 @@
       if (!isRight) return;
       answer.open = quiz.dataset.right = true;
       const counts = ["[data-right]", ""].map((which) => document.querySelectorAll(`.quiz${which}`).length);
-      feedback.append(element("strong", { textContent: ` ${counts.join(" of ")} answered on this page.` }));
+      feedback.append(element("strong", { textContent: ` ${counts.join(" of the ")} questions in the text answered.` }));
     });
     answer.before(check);
     answer.before(feedback);
