@@ -177,6 +177,10 @@ def test_a_symptom_is_found_by_words_of_its_message_and_has_an_address(visitor: 
     page.get_by_role("searchbox").fill("there is no C++ COMPILER")
     page.get_by_title("Link to this row").locator("visible=true").click()
     expect(page.locator("tr:target")).to_contain_text("there is no C++ compiler")
+    visitor.open("docs/glossary.html")
+    page.get_by_role("searchbox").fill("adding up gradients")
+    expect(page.get_by_role("status")).to_have_text("1 term")
+    expect(page.locator("#term-gradient-accumulation")).to_be_visible()
 
 
 def test_an_output_waits_for_a_guess_made_by_keyboard_and_stands_on_paper(visitor: Visitor) -> None:
