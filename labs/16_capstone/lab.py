@@ -126,10 +126,9 @@ def batches(options, epoch):
     words, labels = data.topics.texts(options.texts, options.seed)
     order = np.random.default_rng([options.seed, epoch]).permutation(options.texts)
     texts = tf.data.Dataset.from_tensor_slices((words[order], labels[order]))
+    whole = texts.batch(options.batch)
     own = slice(hvd.rank(), None, hvd.size())
-    return texts.batch(options.batch).map(
-        lambda words, labels: (words[own], labels[own], tf.size(labels))
-    )
+    return whole.map(lambda words, labels: (words[own], labels[own], tf.size(labels)))
 
 
 def begin(options):
