@@ -224,7 +224,7 @@ for size in (2, 4, 8, 16, 64):
 # <details>
 # <summary>Answer</summary>
 #
-# 1. No. A message holds one number or none, 2 bytes on average.
+# 1. No. A message has 1 kB / 512 = 2 bytes. They take 2 ns, and its latency 5 µs.
 # 2. No. A ring has no special rank; that is the naive way.
 # 3. **Right.** The bytes take about 2 µs, the latencies 5,110 µs.
 # 4. No. Each rank adds less than 1 kB in all.

@@ -137,8 +137,8 @@ def chapters_and_labs(course: list[Entry], labs: list[Entry]) -> str:
     rows: dict[str, list[tuple[object, ...]]] = {}
     exercises = {lab.chapter: f"{_link(lab)}, {lab.minutes} minutes" for lab in labs}
     for number, entry in sorted({entry.chapter: entry for entry in [*labs, *course]}.items()):
-        chapter, lab = (number, _link(entry)) if entry in labs else (_link(entry), exercises.get(number, ""))
-        rows.setdefault(part_of(number), []).append((chapter, entry.goal, entry.minutes, lab))
+        lab = "" if entry in labs else exercises.get(number, "")
+        rows.setdefault(part_of(number), []).append((_link(entry), entry.goal, entry.minutes, lab))
     header = ["Chapter", "What you learn to do", "Minutes", "Lab"]
     return "\n\n".join(f"### {part}\n\n{tables.markdown(header, listed, right=(2,))}" for part, listed in rows.items())
 

@@ -9,15 +9,15 @@
   const rounded = (number, digits = 3) =>
     number.toLocaleString("en-US", number < 1000 ? { maximumSignificantDigits: digits } : { maximumFractionDigits: 0 });
   const counted = (number, thing) => `${rounded(number)} ${thing}${number === 1 ? "" : "s"}`;
-  const inUnits = (units) => (number, digits) => {
+  const inUnits = (units, below10 = 3) => (number) => {
     const [unit, size] = units.find((each) => number >= 0.9995 * each[1]) || units[units.length - 1];
-    return `${rounded(number / size, digits)}\u00a0${unit}`;
+    return `${rounded(number / size, number < 10 * size ? below10 : 3)}\u00a0${unit}`;
   };
   const inSeconds = inUnits([["s", 1], ["ms", 1e-3], ["µs", 1e-6]]);
-  const inUnitsOfTime = inUnits([["days", 86400], ["h", 3600], ["min", 60], ["s", 1]]);
-  const inTime = (seconds, digits) => inUnitsOfTime(seconds, digits).replace(/^1\u00a0days$/, "1\u00a0day");
+  const inUnitsOfTime = inUnits([["days", 86400], ["h", 3600], ["min", 60], ["s", 1]], 2);
+  const inTime = (seconds) => inUnitsOfTime(seconds).replace(/^1\u00a0days$/, "1\u00a0day");
   const inBytes = inUnits([["TB", 1e12], ["GB", 1e9], ["MB", 1e6], ["kB", 1e3]]);
-  const inPercent = (share) => `${rounded(100 * share)}\u00a0%`;
+  const inPercent = (share) => `${rounded(100 * share, share < 0.1 ? 2 : 3)}\u00a0%`;
   const powers = (last) => range(Math.log2(last) + 1).map((power) => 2 ** power);
   // 1, 2, 5, 10, … times 10 to the power `first`.
   const decades = (first, count) =>
@@ -47,7 +47,7 @@
     },
     picture: (results) => ({
       keys: ["waiting (steps × α)", "moving bytes (× β)"],
-      most: Math.max(...results.slice(1).map(({ parts }) => sum(parts))),
+      most: Math.min(sum(results[0].parts), 4 * Math.max(...results.slice(1).map(({ parts }) => sum(parts)))),
       rows: results.map(({ name, steps, factor, parts }) => ({
         name, parts, text: `${rounded(steps)} steps, ${rounded(factor)} n: ${inSeconds(sum(parts))}`,
       })),
@@ -175,12 +175,12 @@
   };
 
   const lost = (parts) => (sum(parts) < 1 ? inPercent(sum(parts)) : "all of it");
-  const betweenFaults = (seconds) => inTime(seconds, 2), llama = (54 * 24) / 419; // hours, the job of chapter 13
+  const llama = (54 * 24) / 419; // hours between two faults, the job of chapter 13
   const saves = {
     inputs: {
       save: { label: "Save C", values: () => [1, 2, 3, 5, 10, 20, 30, 60, 120, 300, 600], text: inTime, start: 30 },
       faults: {
-        label: "Fault every M", text: betweenFaults, start: 3600 * llama,
+        label: "Fault every M", text: inTime, start: 3600 * llama,
         values: () => [0.5, 1, 2, llama, 6, 12, 24, 48, 96, 240, 720].map((hours) => 3600 * hours),
       },
       restart: { label: "Restart R", values: () => [0, 30, 60, 120, 300, 600, 1200, 3600], text: inTime, start: 600 },
@@ -203,7 +203,7 @@
       })),
     }),
     says: ([yours, , best], { save, faults }) =>
-      `With a save of ${inTime(save)} and a fault every ${betweenFaults(faults)}, ` + (sum(best.parts) < 1
+      `With a save of ${inTime(save)} and a fault every ${inTime(faults)}, ` + (sum(best.parts) < 1
         ? `save every ${inTime(best.every)}: that loses ${lost(best.parts)} of the time, and yours ${lost(yours.parts)}.`
         : "the job does not progress, whatever the interval: restarts and repeated steps take all the time."),
   };
@@ -244,15 +244,15 @@
   };
 
   const schedule = ({ works, seconds }, { stages, chunks }, width, id, { fills, lines }) => {
-    const left = 56, scale = (width - left - 2) / seconds;
+    const left = 56, scale = (width - left - 2) / seconds, isNarrow = scale / chunks < 6; // pixels of a forward pass
     const passes = works.map(({ stage, chunk, isBackward, microBatch, start, end }) => {
       const x = left + start * scale, y = 2 + 30 * stage, wide = (end - start) * scale;
       const ground = isBackward
-        ? `fill="url(#${id}-${stage})"`
+        ? `fill="${isNarrow ? lines[stage] : `url(#${id}-${stage})`}"`
         : `fill="${fills[stage]}" fill-opacity="${1 - (0.8 * chunk) / chunks}"`;
-      const text = wide > 8 + 7 * `${microBatch}`.length ? words(microBatch, x + wide / 2, y + 17, 'text-anchor="middle"') : "";
+      const text = !isNarrow && wide > 8 + 7 * `${microBatch}`.length ? words(microBatch, x + wide / 2, y + 17, 'text-anchor="middle"') : "";
       const paper = text && isBackward ? box(x + wide / 2 - 9, y + 4, 18, 17, 'fill="white"') : "";
-      return box(x, y, wide, 25, 'fill="white"') + box(x, y, wide, 25, `${ground} stroke="${lines[stage]}"`) + paper + text;
+      return box(x, y, wide, 25, 'fill="white"') + box(x, y, wide, 25, `${ground} stroke="${isNarrow ? "none" : lines[stage]}"`) + paper + text;
     });
     const rows = range(stages).map((stage) =>
       hatched(`${id}-${stage}`, "white", lines[stage], HATCHES[1]) + words(`stage ${stage}`, 1, 19 + 30 * stage) +

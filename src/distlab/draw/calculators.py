@@ -16,9 +16,10 @@ CAPTIONS = {
     "one another, n times a factor; β is 1 divided by the bandwidth. A bar that is too long is cut.",
     "memory": "The memory of one device with Adam in mixed precision, without ZeRO and with its stages 1 to 3, which "
     "shard among the data-parallel replicas. The dashed line is what it has. A micro-batch is one sequence, and its "
-    "activations are recomputed.",
+    "activations are recomputed. A pipeline's stages have equally many layers; the 118 of palm-540b make 1, 2 or 59.",
     "pipeline": "A batch on the stages of a pipeline. A forward pass (filled, paler in later chunks) takes 1 unit of "
-    "time and a backward pass (hatched) 2, with the number of its micro-batch where there is room; grey is the bubble.",
+    "time and a backward pass (hatched, or dark where narrow) 2, with the number of its micro-batch where there is "
+    "room; grey is the bubble.",
     "amdahl": "The time of fixed work by Amdahl's law: the serial part stays, and the rest is divided among the "
     "devices.",
     "saves": "The share of the time that a job loses to saves and faults (Young, 1974): with a save every τ seconds, a "

@@ -28,7 +28,7 @@
     const isNarrow = room < (ranks > 4 ? 640 : 480);
     const widest = isNarrow ? room / 2 - 12 : Math.min(room / 4, 190);
     const width = Math.min(columns === 1 ? 28 : 13, ((widest - 10) / ranks - 4) / columns);
-    const segment = { width, height: columns === 1 ? 17 : 15, text: Math.min(13, 1.75 * width) };
+    const segment = { width, height: columns === 1 ? 17 : 15, text: Math.min(13, 1.3 * width) };
     const chunk = { width: columns * width, height: Math.ceil(ranks / columns) * segment.height };
     const pitch = chunk.width + 4;
     const node = { width: ranks * pitch + 10, height: chunk.height + 46 };
@@ -95,18 +95,18 @@
       this.show(0);
     }
 
-    // A chunk with the shares that are in it, each at its own place; a thick frame is a finished one.
+    // A chunk with the shares that are in it, each at its own place; a thick frame is a finished one, which has all: where
+    // there are many, without their numbers.
     drawChunk(shares, number) {
       const { columns, segment, chunk } = this.at;
-      const group = shape("g", {}, shape("rect", { ...chunk, fill: "white" }));
+      const group = shape("g", {}, shape("rect", { ...chunk, fill: "white" })), isDone = shares === this.all;
       for (let rank = 0; rank < this.ranks; rank += 1) {
         if (!(shares & (1 << rank))) continue;
         const x = (rank % columns) * segment.width, y = Math.floor(rank / columns) * segment.height;
         const { width, height } = segment;
         group.append(shape("rect", { x, y, width, height, fill: this.data.colours[rank], stroke: "white" }));
-        group.append(words(rank, x + width / 2, y + 0.82 * height, segment.text));
+        if (!isDone || this.ranks < 6) group.append(words(rank, x + width / 2, y + height / 2 + 0.36 * segment.text, segment.text));
       }
-      const isDone = shares === this.all;
       group.append(shape("rect", { ...chunk, fill: "none", stroke: isDone ? INK : QUIET, "stroke-width": isDone ? 2.6 : 0.8 }));
       group.dataset.chunk = number;
       return group;

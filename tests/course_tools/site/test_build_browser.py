@@ -133,10 +133,21 @@ def test_the_search_finds_a_page_without_a_server(visitor: Visitor) -> None:
     expect(first.get_by_role("link")).to_contain_text(["13 Fault tolerance", "How often to save"])
     visitor.open("search.html?q=what+is+the+loss+scaling")
     expect(first).to_contain_text("02 One device")
+    for query, topic in (
+        ("run on two machines", "15 Clusters"),
+        ("port in use", "Troubleshooting"),
+        ("OOM", "Troubleshooting"),
+    ):
+        visitor.open(f"search.html?q={query}")
+        expect(first).to_contain_text(topic)
     visitor.open(LAB)
     page.keyboard.press("Control+k")
     page.keyboard.type("ring all-red")  # and no Enter
     expect(first.locator("a").first).to_have_text("06 Collectives and ring all-reduce")
+    page.keyboard.press("ArrowDown")
+    expect(first.get_by_role("link").last).to_be_focused()
+    page.keyboard.press("ArrowUp")
+    expect(page.get_by_role("dialog").get_by_role("searchbox")).to_be_focused()
     for typed, said in (
         ("umpyq", "check the spelling"),  # only inside of words
         ("alreduce", "Showing results for all-reduce: "),
@@ -166,6 +177,10 @@ def test_a_symptom_is_found_by_words_of_its_message_and_has_an_address(visitor: 
     page.get_by_role("searchbox").fill("there is no C++ COMPILER")
     page.get_by_title("Link to this row").locator("visible=true").click()
     expect(page.locator("tr:target")).to_contain_text("there is no C++ compiler")
+    visitor.open("docs/glossary.html")
+    page.get_by_role("searchbox").fill("adding up gradients")
+    expect(page.get_by_role("status")).to_have_text("1 term")
+    expect(page.locator("#term-gradient-accumulation")).to_be_visible()
 
 
 def test_an_output_waits_for_a_guess_made_by_keyboard_and_stands_on_paper(visitor: Visitor) -> None:
@@ -238,7 +253,7 @@ def test_a_quiz_checks_a_choice_made_by_keyboard(visitor: Visitor) -> None:
     quiz.get_by_role("radio").nth(2).check()
     check.click()
     expect(status).to_contain_text("Right.")
-    expect(status).to_contain_text(f"1 of {page.locator('.quiz').count()} answered on this page.")
+    expect(status).to_contain_text(f"1 of the {page.locator('.quiz').count()} questions in the text answered.")
     expect(quiz.locator("details")).to_have_attribute("open", "")
 
 

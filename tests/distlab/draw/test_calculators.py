@@ -96,6 +96,7 @@ def test_the_calculator_of_saves_begins_with_the_job_of_chapter_13_and_says_when
     said = "a fault every 3.1 h, save every 13.6 min: that loses 12.7 % of the time, and yours 22.4 %."
     saves = page.locator("[data-name=saves]")
     expect(saves.get_by_role("status")).to_contain_text(said)
+    expect(page.locator("[data-name=all-reduce] svg path[stroke=white]")).to_have_count(0)  # no bar is cut at first
     for name, key in {"Save C": "End", "Fault every M": "Home", "Restart R": "End"}.items():
         saves.get_by_role("slider", name=name).press(key)
     expect(saves.get_by_role("status")).to_contain_text("the job does not progress, whatever the interval")

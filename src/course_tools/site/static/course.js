@@ -128,7 +128,7 @@
       if (!isRight) return;
       answer.open = quiz.dataset.right = true;
       const counts = ["[data-right]", ""].map((which) => document.querySelectorAll(`.quiz${which}`).length);
-      feedback.append(element("strong", { textContent: ` ${counts.join(" of ")} answered on this page.` }));
+      feedback.append(element("strong", { textContent: ` ${counts.join(" of the ")} questions in the text answered.` }));
     });
     answer.before(check);
     answer.before(feedback);
@@ -203,13 +203,20 @@
   };
 
   // The search, while one types. A page is found if each word of the query begins one of its words. The line is the one
-  // that has the most of the words, in a section whose heading has them too.
+  // that has the most of the words, in a section whose heading has them too; a row of troubleshooting is a section.
   const STOP_WORDS = `a an and are as at be between by can could do does for from get has have how i if in into is it its me my
-    of on one or our should so that the their there this to use was we what when where which who why will with you your`.split(/\s+/);
+    of on one or our run should so that the their there this to use was we what when where which who why will with you your`.split(/\s+/);
+  const SAME_WORDS = ["machine|host|node", "several|multiple", "hang|hung|stuck|freeze|frozen"];
   const ROOT = document.documentElement.dataset.content_root;
+  window.addressOfSymptom = (symptom) => symptom.toLowerCase().match(/[a-z0-9]+/g).slice(0, 7).join("-");
+  const withRows = ([anchor, heading, texts, code]) => {
+    if (texts[0] !== "Symptom · Cause · Fix") return [[anchor, heading, texts, code]];
+    const rows = texts.slice(1).map((row) => row.split(/ · (.*)/));
+    return [[anchor, heading, [], code], ...rows.map(([symptom, said]) => [window.addressOfSymptom(symptom), symptom, [said], [], true])];
+  };
   let loading;
   const loadWords = () => (loading ||= new Promise((resolve) => {
-    window.courseWords = resolve;
+    window.courseWords = (pages) => resolve(pages.map(([page, sections]) => [page, sections.flatMap(withRows)]));
     document.head.append(element("script", { src: `${ROOT}_static/words.js` }));
   }));
 
@@ -224,11 +231,11 @@
     const literal = (letter) => letter.replace(/[.*+?^${}()|[\]\\/]/, "\\$&");
     // "allreduce" finds "all-reduce", and "costs" finds "cost".
     const bare = (word) => word.toLowerCase().replaceAll("-", "").replace(/(?<=[^su])s$/, "");
-    const spelled = (word) => [...bare(word)].map(literal).join("-?");
+    const spelled = (word) => SAME_WORDS.find((same) => same.split("|").includes(bare(word))) || [...bare(word)].map(literal).join("-?");
     const asked = query.toLowerCase().split(/[^\p{L}\d.+_-]+/u).filter((word) => /[\p{L}\d]/u.test(word));
     const telling = asked.filter((word) => !STOP_WORDS.includes(word));
     const sought = telling.length ? telling : asked;
-    const spellings = sought.map(spelled), begin = "(?<![\\p{L}\\d])";
+    const spellings = sought.map((word) => `(?:${spelled(word)})`), begin = "(?<![\\p{L}\\d])";
     const words = spellings.map((word) => new RegExp(begin + word, "iu"));
     const any = new RegExp(`${begin}(${spellings.join("|")})`, "iu");
     const phrase = new RegExp(`${begin}${spellings.join("(?:[\\s-]|\\b(?:an?|of|the|to)\\b)*")}`, "iu");
@@ -236,24 +243,27 @@
 
     const find = ([page, sections]) => {
       const [, title] = sections[0] || [], lines = [];
-      for (const [anchor, heading, texts, code] of sections) {
+      for (const [anchor, heading, texts, code, isRow] of sections) {
         [heading, ...texts, ...code].forEach((text, index) => {
-          const hits = count(text), isText = index && index <= texts.length;
+          const hits = count(text), isText = (index || isRow) && index <= texts.length;
           const worth = 4 * hits + 6 * count(heading.replace(/^\d+\./, "")) + (isText ? 9 : 0) + (text.length > 40 ? 5 : 0) + 2 * phrase.test(text);
           // Under a heading stands what its section begins with.
-          if (hits) lines.push({ page, title, anchor, heading, said: text, text: index ? text : texts[0] || "", worth });
+          if (hits) lines.push({ page, title, anchor, heading, said: text, text: index ? text : texts[0] || "", worth, isRow });
         });
       }
       const together = lines.map((line) => line.said).join("\n");
       if (!lines.length || count(together) < words.length) return [];
       const kind = ["notebooks/", "labs/", "docs/", "index"].findIndex((start) => page.startsWith(start));
       const has = (texts) => texts.some((text) => phrase.test(text));
-      const named = count(title), said = lines.filter((line) => phrase.test(line.said)).length;
-      const score = 4 * named + 12 * (named === words.length) + 16 * has([title]) + 12 * has(lines.map((line) => line.heading))
-        + (said && words.length > 1 ? 8 : 0) + 4 * Math.min(said, 5) + 6 * lines.some((line) => count(line.said) === words.length)
+      const hasAll = (texts) => texts.some((text) => count(text) === words.length);
+      const headings = lines.map((line) => line.heading), said = lines.filter((line) => phrase.test(line.said)).length;
+      const score = 4 * count(title) + 12 * hasAll([title]) + 16 * has([title]) + 6 * hasAll(headings) + 6 * has(headings)
+        + (said && words.length > 1 ? 8 : 0) + 4 * Math.min(said, 5) + 8 * hasAll(lines.map((line) => line.said))
         + Math.log2(lines.length) - (kind && 12);
+      const rows = lines.filter((line) => line.isRow), isQuoted = words.length > 1 && has(rows.map((row) => row.heading));
+      const symptom = isQuoted + hasAll(rows.map((row) => `${row.heading} ${row.text.split(" · ")[0]}`)); // or in its cause
       const isLast = kind < 0 && title.toLowerCase() !== query.toLowerCase(); // the reference
-      return [{ ...lines.reduce((best, line) => (line.worth > best.worth ? line : best)), score, isLast }];
+      return [{ ...lines.reduce((best, line) => (line.worth > best.worth ? line : best)), score, symptom, isLast }];
     };
 
     // About 200 letters, from the beginning of a sentence if that is near.
@@ -276,9 +286,11 @@
     const names = [sought.join(" "), sought.join(" ").replace(/s$/, "")].map((name) => `${name} (`);
     const entry = glossary.find((text) => names.some((name) => text.toLowerCase().startsWith(name)));
     const [, term, chapter, meaning] = entry?.match(/^(.*?) \((\d\db?)\): (.*)/) || [];
-    // The chapter that explains a term is worth more.
-    const worth = ({ page, score }) => score + (page.startsWith(`notebooks/${chapter}_`) ? 15 : 0);
-    const items = pages.flatMap(find).sort((one, other) => one.isLast - other.isLast || worth(other) - worth(one)).map(shown);
+    // The chapter that explains a term is worth more, and so is a symptom, if it is quoted or its words are rare.
+    const found = pages.flatMap(find), isRare = !term && found.length <= 16;
+    const worth = ({ page, score, symptom }) =>
+      score + (page.startsWith(`notebooks/${chapter}_`) ? 15 : 0) + (symptom + isRare > 1 ? 30 : 0);
+    const items = found.sort((one, other) => one.isLast - other.isLast || worth(other) - worth(one)).map(shown);
     const number = items.length, most = 12, parts = [];
     if (term) {
       const anchor = term.toLowerCase().replace(/['’]/g, "").replace(/[^a-z0-9]+/g, "-");
@@ -316,6 +328,15 @@
       results.replaceChildren(...parts);
     };
     field.addEventListener("input", answer);
+    // The arrows go through the results, to the section of each.
+    form.parentElement.addEventListener("keydown", (event) => {
+      const way = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+      const links = [...results.querySelectorAll("li")].map((item) => [...item.querySelectorAll("a")].at(-1));
+      const next = way && [field, ...links][[field, ...links].indexOf(document.activeElement) + way];
+      if (!next) return;
+      event.preventDefault();
+      next.focus();
+    });
     if (form.closest("dialog")) return;
     field.value = new URLSearchParams(window.location.search).get("q") || "";
     answer();

@@ -1,23 +1,25 @@
-// Above the tables of symptoms a field, which hides the rows that lack a typed word; for each row an address.
+// Above the symptoms of troubleshooting and the terms of the glossary a field, which hides those that lack a typed word;
+// for each symptom an address.
 "use strict";
 
 document.addEventListener("DOMContentLoaded", () => {
   const tables = [...document.querySelectorAll(".bd-article table")].filter((table) => table.rows[0].textContent.includes("Symptom"));
-  if (!tables.length) return;
-  const rows = tables.flatMap((table) => [...table.tBodies[0].rows]);
-  rows.forEach((row) => {
-    row.id = row.cells[0].textContent.toLowerCase().match(/[a-z0-9]+/g).slice(0, 7).join("-");
+  const symptoms = tables.flatMap((table) => [...table.tBodies[0].rows]);
+  symptoms.forEach((row) => {
+    row.id = window.addressOfSymptom(row.cells[0].textContent);
     const link = Object.assign(document.createElement("a"), { href: `#${row.id}`, textContent: "#", title: "Link to this row" });
     (row.cells[0].querySelector("p") || row.cells[0]).append(" ", link);
   });
-  if (location.hash) location.replace(location.hash); // the row has its name only now
+  const rows = symptoms.length ? symptoms : [...document.querySelectorAll(".bd-article p[id^='term-']")];
+  if (!rows.length) return;
+  if (symptoms.length && location.hash) location.replace(location.hash); // the row has its name only now
   const field = Object.assign(document.createElement("input"), { type: "search", autocomplete: "off" });
   const line = Object.assign(document.createElement("p"), { className: "filter" });
   const label = document.createElement("label"), said = document.createElement("span");
   said.setAttribute("role", "status");
-  label.append("Words of the message ", field);
+  label.append(symptoms.length ? "Words of the message " : "A term, or words of its meaning ", field);
   line.append(label, " ", said);
-  tables[0].closest("section").before(line);
+  (rows[0].closest("section section") || rows[0]).before(line);
   const sections = [...line.parentElement.querySelectorAll(":scope > section")];
   // Of a pasted message the rows that have most of its words; quotes and colons do not count.
   const wordsOf = (text) => text.toLowerCase().match(/[\p{L}\d+_]+/gu) || [];
@@ -31,12 +33,13 @@ document.addEventListener("DOMContentLoaded", () => {
     const most = Math.max(...hits);
     rows.forEach((row, place) => { row.hidden = words.length && hits[place] < Math.max(1, most); });
     sections.forEach((section) => { // and what the contents of the page say of them
-      section.hidden = words.length && !section.querySelector("tr[id]:not([hidden])");
+      section.hidden = words.length && !rows.some((row) => !row.hidden && section.contains(row));
       document.querySelectorAll(`.page-toc a[href="#${section.id}"]`).forEach((link) => { link.parentElement.hidden = section.hidden; });
     });
-    const left = rows.filter((row) => !row.hidden).length, count = `${left} ${left === 1 ? "row" : "rows"}`;
+    const left = rows.filter((row) => !row.hidden).length;
+    const count = `${left} ${symptoms.length ? "row" : "term"}${left === 1 ? "" : "s"}`;
     said.textContent = !words.length ? "" : most === words.length ? count
-      : most ? `${count} with ${most} of ${words.length} words` : "No row has these words. ";
+      : most ? `${count} with ${most} of ${words.length} words` : `No ${symptoms.length ? "row" : "term"} has these words. `;
     if (most || !words.length) return;
     const href = `../search.html?q=${encodeURIComponent(field.value)}`;
     said.append(Object.assign(document.createElement("a"), { href, textContent: "Search the whole course" }));
