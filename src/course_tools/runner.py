@@ -28,10 +28,6 @@ OK, FAILED, SKIPPED = "ok", "failed", "skipped"
 NEEDS_HOROVOD = "needs-horovod"
 """The tag of the first cell of a notebook that does."""
 
-FIGURES = Path(__file__).parents[2] / "docs" / "performance.json"
-"""What each notebook took when the course was last measured (see `make bench`)."""
-
-UNKNOWN_SECONDS = 60.0  # for a notebook that was never measured
 MIB, MIB_PER_NOTEBOOK = 2**20, 2048.0
 SECONDS_TO_START, SECONDS_BETWEEN_LOOKS = 300, 0.25
 # Reading the memory of many processes takes a tenth of a second, and that from them.
@@ -99,16 +95,11 @@ def default_at_once(cores: int) -> int:
     return max(1, min(cores, 4, int(psutil.virtual_memory().available / MIB / MIB_PER_NOTEBOOK)))
 
 
-def in_lanes(notebooks: Sequence[Path], figures: Path = FIGURES) -> list[list[Path]]:
-    """Lanes that may run side by side: first all notebooks that start several processes, then each other one.
-
-    In both the longest comes first.
-    """
-    measures = json.loads(figures.read_text())["measures"] if figures.exists() else []
-    seconds = {each["name"]: each["values"][0] for each in measures if each["values"]}
+def in_lanes(notebooks: Sequence[Path]) -> list[list[Path]]:
+    """Lanes that may run side by side: first all notebooks that start several processes, then each other one."""
     crowded: list[Path] = []
     others: list[list[Path]] = []
-    for notebook in sorted(notebooks, key=lambda each: seconds.get(each.stem, UNKNOWN_SECONDS), reverse=True):
+    for notebook in notebooks:
         if any(_STARTS.search(cell.source) for cell in _cells(notebook) if cell.cell_type == "code"):
             crowded.append(notebook)
         else:

@@ -126,18 +126,6 @@ def test_an_interrupted_run_says_what_was_finished_and_leaves_no_process(tmp_pat
         processes.end(mark)
 
 
-def test_those_that_start_several_processes_are_a_lane_of_their_own_and_the_longest_comes_first(
-    tmp_path: Path,
-) -> None:
-    launches = "launch.tensorflow('program.py')"
-    alone = [write_notebook(tmp_path, name, "1") for name in ("00_short", "01_unknown", "02_long")]
-    crowded = [write_notebook(tmp_path, name, launches) for name in ("03_short", "04_long")]
-    seconds = {"00_short": 5, "02_long": 90, "03_short": 10, "04_long": 20}
-    figures = tmp_path / "performance.json"
-    figures.write_text(json.dumps({"measures": [{"name": name, "values": [each]} for name, each in seconds.items()]}))
-    assert runner.in_lanes([*alone, *crowded], figures) == [crowded[::-1], *([notebook] for notebook in alone[::-1])]
-
-
 def test_every_notebook_runs_once_and_two_with_several_processes_never_side_by_side(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -16,7 +16,6 @@ from course_tools.bench import engines, of_course
 from course_tools.bench.measures import Measure
 from course_tools.chapters import chapter_notebooks, number_of
 from course_tools.course_map import replace_between
-from course_tools.html_pages import TEMPLATES, from_template
 from distlab import devices
 from distlab.runtime import processes, tables
 from distlab.runtime.errors import PlainError
@@ -54,11 +53,11 @@ def bench(*, only: str | None = None, to_docs: Annotated[bool, Parameter(name="-
     chapter_notebooks(of_course.NOTEBOOKS)  # which says where there is no course
     processes.end_on_signals()
     run(names, BUILD)
-    print(f"{BUILD / 'bench.json'}\n{BUILD / 'bench.html'}")
+    print(BUILD / "bench.json")
 
 
 def run(names: Sequence[str], build: Path) -> None:
-    """Measure these parts, and write `build`/bench.json and bench.html after each, since the next may be interrupted.
+    """Measure these parts, and write `build`/bench.json after each, since the next may be interrupted.
 
     Parts that are not named keep what an earlier bench.json has of them.
     """
@@ -70,8 +69,6 @@ def run(names: Sequence[str], build: Path) -> None:
         print(tables.markdown(HEADER, [measure.row() for measure in of_part]), flush=True)
         measures = [each for each in measures if each.part not in {measure.part for measure in of_part}] + of_part
         file.write_text(json.dumps({"about": facts, "measures": list(map(asdict, measures))}, indent=1) + "\n")
-        rows = [measure.row() for measure in measures]
-        from_template(TEMPLATES / "bench.html.j2", build / "bench.html", about=facts, header=HEADER, rows=rows)
 
 
 def read(file: Path) -> list[Measure]:
@@ -91,9 +88,9 @@ def about() -> dict[str, object]:
 
 
 def release(bench: Path, docs: Path) -> Path:
-    """Write `docs`/performance.json and the tables of `docs`/performance.md from a run's bench.json.
+    """Write the tables of `docs`/performance.md, whose file is returned, from a run's bench.json.
 
-    Returns the Markdown file. Raises PlainError without a run, and when that file lacks its marks.
+    Raises PlainError without a run, and when that file lacks its marks.
     """
     if not bench.exists():
         raise PlainError(f"There is no {bench}; run `make bench` first.")
@@ -113,5 +110,4 @@ def release(bench: Path, docs: Path) -> Path:
         if each.part != of_course.ALONE
     }
     replace_between(page, "measures", tables.markdown(HEADER, [*rows.values()]))
-    (docs / "performance.json").write_text(bench.read_text())
     return page
