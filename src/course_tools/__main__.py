@@ -62,7 +62,7 @@ COMMANDS: Mapping[str, Mapping[str, tuple[str, str]]] = {
     },
     "Teach": {
         "execute": (
-            "course_tools.execute:execute",
+            "course_tools.runner:execute",
             "Run the notebooks without a browser; write a report and the site.\n\n"
             "Example: `distlab execute --only 03 --workers 4`\n\n"
             "Exit status: 0 when every notebook ran or was skipped for a reason that is given, 1 when one failed or "

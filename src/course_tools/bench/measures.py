@@ -74,7 +74,7 @@ def measure_alone() -> list[Measure]:
 
 def _run_alone(notebook: Path) -> runner.NotebookOutcome:
     with tempfile.TemporaryDirectory(prefix="distlab-") as build:
-        [outcome] = runner.execute(runner.ExecutionPlan([notebook], Path(build))).values()
+        [outcome] = runner.run(runner.ExecutionPlan([notebook], Path(build))).values()
     return outcome
 
 
