@@ -53,7 +53,7 @@ def update(course: Path, copy: Path, fresh: str | None = None) -> list[str]:
     kept under another name. Raises NoSuchName for a chapter that is missing.
     """
     try:
-        record = json.loads((copy / _RECORD).read_text())
+        record = dict(json.loads((copy / _RECORD).read_text()))
     except (OSError, ValueError):  # what differs from the course counts as changed
         record = {}
     files, said = _files(course), []

@@ -29,7 +29,7 @@ def test_each_session_fits_its_time(minutes: Minutes) -> None:
 
 
 def test_each_chapter_says_the_minutes_that_its_words_lines_and_questions_take(notebook: Path) -> None:
-    """200 words a minute, 4 s for a line of code that is not folded, 45 s for a question, and 7 minutes for the quiz."""
+    """200 words a minute, 4 s for a line of code that is not folded, 45 s for a question, and 7 minutes of quiz."""
     chapter = nbformat.read(notebook, as_version=4)
     texts = [re.sub(r"<[^>]+>", "", cell.source) for cell in chapter.cells if cell.cell_type == "markdown"]
     code = [cell for cell in chapter.cells if cell.cell_type == "code"]
