@@ -71,7 +71,7 @@ COMMANDS: Mapping[str, Mapping[str, tuple[str, str]]] = {
     },
     "Teach": {
         "execute": (
-            "course_tools.execute:execute",
+            "course_tools.runner:execute",
             "Run the notebooks without a browser; write a report and the site.\n\n"
             "Example: `distlab execute --only 03 --workers 4`\n\n"
             "Exit status: 0 when every notebook ran or was skipped for a reason that is given, 1 when one failed or "
@@ -132,8 +132,7 @@ COMMANDS: Mapping[str, Mapping[str, tuple[str, str]]] = {
         ),
         "bench": (
             "course_tools.bench.parts:bench",
-            "Measure the course; writes build/bench.json and build/bench.html.\n\n"
-            "Example: `distlab bench --only training`",
+            "Measure the course; writes build/bench.json.\n\nExample: `distlab bench --only training`",
         ),
     },
 }

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import nbformat
-from nbformat import NotebookNode
 
 from course_tools import __main__ as cli
 from course_tools.chapters import chapter_notebooks, number_of, part_of
@@ -101,24 +100,6 @@ def entries(notebooks: Path) -> list[Entry]:
 def lab_entries(labs: Path) -> list[Entry]:
     """The labs, in order of chapter."""
     return [_entry(file) for file in sorted(labs.glob("[0-9][0-9]_*/lab.ipynb"))]
-
-
-def reading_minutes(notebook: NotebookNode) -> int:
-    """How long a chapter takes to read and answer, to the nearest five minutes.
-
-    200 words a minute, 4 s for a line of code that is not folded, 45 s for a prediction and for a question, and 7
-    minutes for the quiz of ten.
-    """
-    texts = [re.sub(r"<[^>]+>", "", cell.source) for cell in notebook.cells if cell.cell_type == "markdown"]
-    programs = [
-        cell.source
-        for cell in notebook.cells
-        if cell.cell_type == "code" and not cell.metadata.get("jupyter", {}).get("source_hidden")
-    ]
-    lines = sum(bool(line.strip()) for program in programs for line in program.splitlines())
-    asked = sum(text.count("**Predict.**") + text.count("**Question.**") for text in texts)
-    minutes = sum(len(text.split()) for text in texts) / 200 + 4 / 60 * lines + 45 / 60 * asked + 7
-    return 5 * round(minutes / 5)
 
 
 def _entry(file: Path) -> Entry:

@@ -49,15 +49,14 @@ def open_lab(*, fresh: str | None = None, copy_only: bool = False) -> int:
     """
     environment.choose_legacy_keras()
     course, copy = Path.cwd(), user_folders.announced(working_copy.NAME, "your working copy goes").absolute()
-    kept = working_copy.give_back(course, copy, fresh) if fresh else []
-    for sentence in working_copy.update(course, copy):
+    fresh = fresh and fresh.zfill(2)
+    for sentence in working_copy.update(course, copy, fresh):
         print(sentence)
     if fresh:
-        print(*(f"The course's file replaces yours, which is kept: {file}\n" for file in kept), sep="", end="")
         then = (
             "take File > Reload Notebook from Disk in JupyterLab" if running_on(copy) else "`make lab` opens JupyterLab"
         )
-        print(f"All files of chapter {fresh.zfill(2)} are as in the course; {then}.")
+        print(f"All files of chapter {fresh} are as in the course; {then}.")
         return 0
     print(f"Your working copy is {copy}; what you run there leaves the course's files as they are.", flush=True)
     if not copy_only:

@@ -8,6 +8,7 @@ import hashlib
 import json
 import os
 import re
+import subprocess
 import sys
 from pathlib import Path
 
@@ -96,7 +97,7 @@ def execute(notebook: NotebookNode, folder: Path) -> NotebookNode:
         # pytest-notebook joins what a cell prints into one output before it compares, whenever it was printed.
         coalesce_streams=True,
         resources={"metadata": {"path": str(folder)}},
-    ).execute()
+    ).execute(stderr=subprocess.DEVNULL)  # the kernel's, where TensorFlow's C++ code reports
     notebook.metadata["language_info"] = {"name": "python"}
     return notebook
 

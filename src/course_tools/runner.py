@@ -14,24 +14,26 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from time import perf_counter
-from typing import IO
+from typing import IO, Annotated
 
 import nbformat
 import psutil
+from cyclopts import Parameter
+from cyclopts.types import PositiveInt
+from cyclopts.validators import Number
 from nbformat import NotebookNode
 
+from course_tools import user_folders
+from course_tools.chapters import chapter_notebooks
 from course_tools.notebooks import SECONDS_PER_CELL
-from distlab import launch
-from distlab.runtime import processes
+from distlab import data, devices, launch
+from distlab.runtime import environment, processes
+from distlab.runtime.errors import PlainError
 
 OK, FAILED, SKIPPED = "ok", "failed", "skipped"
 NEEDS_HOROVOD = "needs-horovod"
 """The tag of the first cell of a notebook that does."""
 
-FIGURES = Path(__file__).parents[2] / "docs" / "performance.json"
-"""What each notebook took when the course was last measured (see `make bench`)."""
-
-UNKNOWN_SECONDS = 60.0  # for a notebook that was never measured
 MIB, MIB_PER_NOTEBOOK = 2**20, 2048.0
 SECONDS_TO_START, SECONDS_BETWEEN_LOOKS = 300, 0.25
 # Reading the memory of many processes takes a tenth of a second, and that from them.
@@ -88,27 +90,66 @@ class ExecutionPlan:
     at_once: int = 1
 
 
+def execute(
+    *,
+    dataset: str | None = None,
+    epochs: PositiveInt | None = None,
+    workers: Annotated[int | None, Parameter(validator=Number(gte=1, lte=8))] = None,
+    only: str | None = None,
+    at_once: PositiveInt | None = None,
+    no_site: bool = False,
+    seconds_per_cell: PositiveInt = SECONDS_PER_CELL,
+) -> int:
+    """Run the notebooks and write what they give to `build`; returns the exit status.
+
+    Args:
+        dataset: digits, mnist or fashion_mnist.
+        epochs: How long each training takes.
+        workers: Devices or processes of each training, at most 8.
+        only: Some notebooks by number or name: "03" or "02,04".
+        at_once: Notebooks at a time; by default one per core, at most 4.
+        no_site: Do not write the course's site at the end, which takes a minute.
+        seconds_per_cell: The longest that a cell may take.
+    """
+    parameters = {"dataset": dataset, "epochs": epochs, "workers": workers}
+    fit_into_memory = int(psutil.virtual_memory().available / MIB / MIB_PER_NOTEBOOK)
+    notebooks = chapter_notebooks(Path("notebooks"), only)
+    if dataset:
+        print(data.describe(dataset))
+    plan = ExecutionPlan(
+        notebooks,
+        user_folders.announced("build", "results go"),
+        {name: value for name, value in parameters.items() if value is not None},
+        seconds_per_cell,
+        at_once or max(1, min(devices.cores(), 4, fit_into_memory)),
+    )
+    environment.choose_legacy_keras()
+    processes.end_on_signals()
+    outcomes = run(plan)
+    print(f"Report: {write_report(outcomes, plan)}", flush=True)
+    problems = []
+    if Path("README.md").is_file() and not no_site:
+        from course_tools.site import build
+
+        try:
+            print(f"Site: {build.build(Path.cwd(), plan.build, plan.build / 'executed')[0]}", flush=True)
+        except PlainError as fault:
+            problems.append(f"The site was not written: {fault}")
+    print("\n".join([summary(outcomes), *problems]), flush=True)
+    return 1 if problems or any(outcome.status == FAILED for outcome in outcomes.values()) else 0
+
+
 def missing_requirement(notebook: Path) -> str | None:
     """Why this notebook cannot run here, in one sentence; None when it can."""
     needs_horovod = any(NEEDS_HOROVOD in cell.metadata.get("tags", []) for cell in _cells(notebook)[:1])
     return launch.horovod_problem() if needs_horovod else None
 
 
-def default_at_once(cores: int) -> int:
-    """How many notebooks to run side by side: one for each core, four at most, and as many as the free memory holds."""
-    return max(1, min(cores, 4, int(psutil.virtual_memory().available / MIB / MIB_PER_NOTEBOOK)))
-
-
-def in_lanes(notebooks: Sequence[Path], figures: Path = FIGURES) -> list[list[Path]]:
-    """Lanes that may run side by side: first all notebooks that start several processes, then each other one.
-
-    In both the longest comes first.
-    """
-    measures = json.loads(figures.read_text())["measures"] if figures.exists() else []
-    seconds = {each["name"]: each["values"][0] for each in measures if each["values"]}
+def in_lanes(notebooks: Sequence[Path]) -> list[list[Path]]:
+    """Lanes that may run side by side: first all notebooks that start several processes, then each other one."""
     crowded: list[Path] = []
     others: list[list[Path]] = []
-    for notebook in sorted(notebooks, key=lambda each: seconds.get(each.stem, UNKNOWN_SECONDS), reverse=True):
+    for notebook in notebooks:
         if any(_STARTS.search(cell.source) for cell in _cells(notebook) if cell.cell_type == "code"):
             crowded.append(notebook)
         else:
@@ -116,7 +157,7 @@ def in_lanes(notebooks: Sequence[Path], figures: Path = FIGURES) -> list[list[Pa
     return [crowded, *others]
 
 
-def execute(plan: ExecutionPlan) -> dict[str, NotebookOutcome]:
+def run(plan: ExecutionPlan) -> dict[str, NotebookOutcome]:
     """Run the planned notebooks, say how each ended, and return the outcomes by name, in order.
 
     Writes `executed/NAME.ipynb` and `logs/NAME.log` under `plan.build`. When this returns or is interrupted, nothing
@@ -127,7 +168,7 @@ def execute(plan: ExecutionPlan) -> dict[str, NotebookOutcome]:
     mark, stopping = processes.new_mark(), threading.Event()
     outcomes: dict[str, NotebookOutcome] = {}
 
-    def run(lane: Sequence[Path]) -> None:
+    def run_lane(lane: Sequence[Path]) -> None:
         for notebook in lane:
             if stopping.is_set():
                 return
@@ -146,7 +187,7 @@ def execute(plan: ExecutionPlan) -> dict[str, NotebookOutcome]:
         ThreadPoolExecutor(plan.at_once) as pool,
     ):
         try:
-            for lane in [pool.submit(run, lane) for lane in in_lanes(plan.notebooks)]:
+            for lane in [pool.submit(run_lane, lane) for lane in in_lanes(plan.notebooks)]:
                 lane.result()
         except (KeyboardInterrupt, SystemExit):  # SystemExit: see processes.end_on_signals
             stopping.set()

@@ -7,8 +7,8 @@ exercise is solved if the last check that was saved says so; one that is written
 import json
 import re
 import sys
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import nbformat
 
@@ -27,55 +27,44 @@ _AS_SAVED = (
 _CHECK = re.compile(r'^lab\.check\("(\w+)"', re.MULTILINE)
 
 
-@dataclass(frozen=True)
-class ChapterProgress:
-    """Of one chapter: its title, code cells that the student ran and all of them, exercises solved and all.
-
-    notes: what else to say, of files that cannot be read and of exercises that are written and not checked.
-    """
+class ChapterProgress(NamedTuple):
+    """Of one chapter: its title, code cells that the student ran and all of them, exercises solved and all."""
 
     title: str
     cells_run: int
     cells: int
     solved: int
     exercises: int
-    notes: tuple[str, ...] = ()
-
-    def row(self) -> tuple[str, str, str]:
-        """Its row in the table."""
-        return self.title, _share(self.cells_run, self.cells), _share(self.solved, self.exercises)
 
 
-def progress(copy: Path) -> list[ChapterProgress]:
-    """Each chapter and lab of a working copy, in order; one that cannot be read counts as untouched and is named."""
+def progress(copy: Path) -> tuple[list[ChapterProgress], list[str]]:
+    """Each chapter and lab of a working copy, in order, and sentences on exercises that are written and not checked.
+
+    One that cannot be read counts as untouched and has a sentence.
+    """
     # A student's copies, and what `distlab lab --fresh` has replaced, have more in their names.
     files = (*copy.glob("notebooks/*.ipynb"), *(file.parent for file in copy.glob(f"labs/*/{STUDENT}")))
-    return [_of_chapter(copy, topic) for topic in sorted({file.stem for file in files if is_chapter(file)})]
+    notes: list[str] = []
+    return [
+        _of_chapter(copy, topic, notes) for topic in sorted({file.stem for file in files if is_chapter(file)})
+    ], notes
 
 
 def print_progress() -> int:
-    """Print the table for the user's working copy; 2 if there is none."""
+    """Print the table for the user's working copy, its sums, and what counts as solved; 2 if there is none."""
     copy = user_folders.user_folder(working_copy.NAME)
     if not copy.is_dir():
         print(f"There is no working copy {copy} yet; `make lab` makes it.", file=sys.stderr)
         return 2
-    print(table(progress(copy)))
+    chapters, notes = progress(copy)
+    together = ChapterProgress("together", *map(sum, zip((0, 0, 0, 0), *(each[1:] for each in chapters), strict=True)))
+    rows = [(each.title, *map(_share, each[1::2], each[2::2])) for each in [*chapters, together]]
+    table = tables.text(["Chapter", "Cells run", "Exercises solved"], rows, right=(1, 2))
+    print("\n".join([table, *notes, *([_AS_SAVED] if together.solved else [])]))
     return 0
 
 
-def table(chapters: list[ChapterProgress]) -> str:
-    """The chapters as a table in text, the sums, the notes, and what counts as solved."""
-    counts = [(each.cells_run, each.cells, each.solved, each.exercises) for each in chapters]
-    run, cells, solved, exercises = map(sum, zip((0, 0, 0, 0), *counts, strict=True))
-    together = ChapterProgress("together", run, cells, solved, exercises)
-    rows = [chapter.row() for chapter in [*chapters, together]]
-    lines = [tables.text(["Chapter", "Cells run", "Exercises solved"], rows, right=(1, 2))]
-    lines += [note for chapter in chapters for note in chapter.notes]
-    return "\n".join([*lines, _AS_SAVED] if together.solved else lines)
-
-
-def _of_chapter(copy: Path, topic: str) -> ChapterProgress:
-    notes: list[str] = []
+def _of_chapter(copy: Path, topic: str, notes: list[str]) -> ChapterProgress:
     notebook = [cell for cell in _code_cells(copy / "notebooks" / f"{topic}.ipynb", notes) if cell.source.strip()]
     lab = _code_cells(copy / "labs" / topic / STUDENT, notes)
     in_course = _code_cells(registry.LABS / topic / STUDENT, [])
@@ -94,7 +83,6 @@ def _of_chapter(copy: Path, topic: str) -> ChapterProgress:
         len(notebook),
         sum(registry.says_right(exercise, output) for exercise, output in checks.items()),
         len(exercises),
-        tuple(notes),
     )
 
 

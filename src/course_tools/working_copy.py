@@ -25,7 +25,7 @@ from nbformat.sign import NotebookNotary
 from course_tools import notebooks
 from course_tools.chapters import number_of
 from distlab.labs.registry import is_of_judge
-from distlab.runtime.lookups import look_up
+from distlab.runtime.lookups import require_name
 
 NAME = "work"
 _PARTS = ("notebooks/*.ipynb", "notebooks/programs/**/*", "labs/[0-9][0-9]_*/*", "figures/*.svg", "docs/*.md")
@@ -34,30 +34,48 @@ _TEXT, _LAB, _SOLUTION, _IPYNB = "lab.py", "lab.ipynb", "solution.ipynb", ".ipyn
 _TO_SOLUTION = re.compile(r"(?:next\s+to\s+this\s+file,\s+)?in\s+\[solution\.ipynb\]\(solution\.ipynb\)")
 _TO_LAB = re.compile(r"\]\((?:\.\./)(\d\d_\w+/lab\.ipynb)\)")
 _RECORD = ".copied.json"
-_MAKEFILE_OF_COPY = "# `make lab` writes this file. "
-_MAKEFILE = """\
-{head}Whatever target is typed here, the course's own Makefile makes it.
+_HEAD = "# `make lab` writes this file. "
+_MAKEFILE = f"""\
+{_HEAD}Whatever target is typed here, the course's own Makefile makes it.
 .DEFAULT_GOAL := help
 Makefile: ;
 always: ;
 %: always
-	@$(MAKE) --no-print-directory -C {course} $@
+	@$(MAKE) --no-print-directory -C {{course}} $@
 """
 
 
-def update(course: Path, copy: Path) -> list[str]:
+def update(course: Path, copy: Path, fresh: str | None = None) -> list[str]:
     """Copy what is missing and what only the course has changed; returns a sentence for each other file that differs.
 
-    A file that both have changed stays as the student has it, and so does one of which nothing is recorded.
+    A file that both have changed stays as the student has it, and so does one of which nothing is recorded. Of the
+    chapter with the number `fresh`, its programs and its lab's solution all files are replaced; those that differ are
+    kept under another name. Raises NoSuchName for a chapter that is missing.
     """
-    record, files, said = _recorded(copy), _files(course), []
+    try:
+        record = dict(json.loads((copy / _RECORD).read_text()))
+    except (OSError, ValueError):  # what differs from the course counts as changed
+        record = {}
+    files, said = _files(course), []
+    if fresh:
+        require_name(sorted({_chapter_of(name) for name in files} - {""}), fresh, "chapter")
     for name, source in files.items():
-        target, before, content = copy / name, record.get(name), _content(source, name)
+        target, before, content, number = copy / name, record.get(name), _content(source, name), _chapter_of(name)
         new, current = _digest(content), _digest(target.read_bytes()) if target.exists() else None
+        if fresh and number == fresh:
+            if target.exists() and target.read_bytes() != content:
+                kept = target.rename(target.with_stem(f"{target.stem}.{datetime.now():%Y-%m-%d_%H%M%S}"))
+                said.append(f"The course's file replaces yours, which is kept: {kept}")
+            current = None
         if current is None or current == before != new:
             _write(target, content)
         elif before != new != current:
-            said.append(f"{target} differs from the course's file; yours stays. {_to_get_the_new_one(name)}.")
+            to_get_it = (
+                f"`.venv/bin/distlab lab --fresh {number}` gives you the course's, and keeps yours under another name"
+                if number
+                else "Rename or remove yours, and the next `make lab` gives you the course's"
+            )
+            said.append(f"{target} differs from the course's file; yours stays. {to_get_it}.")
             continue
         record[name] = new
     for name in record.keys() - files.keys():
@@ -66,29 +84,13 @@ def update(course: Path, copy: Path) -> list[str]:
             target.unlink()
         elif target.is_file():
             said.append(f"{target}: the course no longer has this file under this name; yours stays as it is.")
-    _write_makefiles(course, {copy, copy / "labs", *((copy / name).parent for name in files if name.endswith(_IPYNB))})
-    _write_record(copy, record)
+    makefile = _MAKEFILE.format(course=shlex.quote(str(course.absolute())))
+    for folder in {copy, copy / "labs", *((copy / name).parent for name in files if name.endswith(_IPYNB))}:
+        own = folder / "Makefile"
+        if not own.exists() or own.read_text().startswith(_HEAD):  # else it is the student's
+            _write(own, makefile.encode())
+    _write(copy / _RECORD, json.dumps(record, indent=1, sort_keys=True).encode())
     return said
-
-
-def give_back(course: Path, copy: Path, number: str) -> list[Path]:
-    """Replace all files of a chapter, such as "06", by the course's; returns where those that differ are kept.
-
-    These are also its programs and the lab's solution. Raises NoSuchName for a chapter that is missing.
-    """
-    chapters: dict[str, dict[str, Path]] = {}
-    for name, source in _files(course).items():
-        if chapter := _chapter_of(name):
-            chapters.setdefault(chapter, {})[name] = source
-    record, kept = _recorded(copy), []
-    for name, source in look_up(chapters, number.zfill(2), "chapter").items():
-        target, content = copy / name, _content(source, name)
-        record[name] = _digest(content)
-        if target.exists() and target.read_bytes() != content:
-            kept.append(target.rename(target.with_stem(f"{target.stem}.{datetime.now():%Y-%m-%d_%H%M%S}")))
-        _write(target, content)
-    _write_record(copy, record)
-    return kept
 
 
 def is_copy(folder: Path) -> bool:
@@ -112,18 +114,11 @@ def _files(course: Path) -> dict[str, Path]:
     return files
 
 
-def _chapter_of(name: str) -> str | None:
-    """The number of the chapter that a file of the copy belongs to, such as "06"; None if it belongs to none."""
+def _chapter_of(name: str) -> str:
+    """The number of the chapter that a file of the copy belongs to, such as "06"; none of a figure or document."""
     folder, *parts = Path(name).parts
-    if folder not in ("notebooks", "labs", "solutions"):
-        return None
-    return next((number_of(part) for part in parts if part[:2].isdigit()), None)
-
-
-def _to_get_the_new_one(name: str) -> str:
-    if number := _chapter_of(name):
-        return f"`.venv/bin/distlab lab --fresh {number}` gives you the course's, and keeps yours under another name"
-    return "Rename or remove yours, and the next `make lab` gives you the course's"
+    in_chapter = folder in ("notebooks", "labs", "solutions")
+    return next((number_of(part) for part in parts if in_chapter and part[:2].isdigit()), "")
 
 
 def _content(source: Path, name: str) -> bytes:
@@ -159,29 +154,9 @@ def _write(target: Path, content: bytes) -> None:
             notary.store.close()
 
 
-def _write_makefiles(course: Path, folders: set[Path]) -> None:
-    """Write a Makefile that calls the course's into each folder, unless the student has one there."""
-    text = _MAKEFILE.format(head=_MAKEFILE_OF_COPY, course=shlex.quote(str(course.absolute())))
-    for makefile in (folder / "Makefile" for folder in folders):
-        if not makefile.exists() or makefile.read_text().startswith(_MAKEFILE_OF_COPY):
-            _write(makefile, text.encode())
-
-
 def _digest(content: bytes) -> str:
     """Of what a file holds; of a notebook the text of its cells."""
     with suppress(ValueError, TypeError, KeyError):  # it is another file, or damaged
         cells = json.loads(content)["cells"]
         content = json.dumps([[cell["cell_type"], "".join(cell["source"])] for cell in cells]).encode()
     return sha256(content).hexdigest()
-
-
-def _recorded(copy: Path) -> dict[str, str]:
-    """The digest of each file in the course when it was copied; none where the record is missing or damaged."""
-    try:
-        return dict(json.loads((copy / _RECORD).read_text()))
-    except (OSError, ValueError):  # what differs from the course counts as changed
-        return {}
-
-
-def _write_record(copy: Path, record: dict[str, str]) -> None:
-    _write(copy / _RECORD, json.dumps(record, indent=1, sort_keys=True).encode())

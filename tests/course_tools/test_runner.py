@@ -52,7 +52,7 @@ def test_a_run_names_notebook_cell_and_error_and_keeps_what_the_others_gave(
     write_notebook(folder, "06_needy", "raise ValueError('it must not run')", PARAMETERS, needs="needs-horovod")
     monkeypatch.setattr(runner.launch, "horovod_problem", lambda: "the reason")
     plan = runner.ExecutionPlan(chapter_notebooks(folder), build, {"epochs": 7}, seconds_per_cell=8, at_once=2)
-    outcomes = runner.execute(plan)
+    outcomes = runner.run(plan)
     runner.write_report(outcomes, plan)
 
     assert [name for name, outcome in outcomes.items() if outcome.status == runner.OK] == ["00_good", "04_leaves"]
@@ -83,7 +83,7 @@ def test_of_endless_output_little_is_kept_and_output_that_comes_later_than_its_c
     clears = "from IPython.display import clear_output\nfor i in range(3000):\n    clear_output(True)\n    print(i)"
     prints = write_notebook(tmp_path, "00_prints", "while True:\n    print('x' * 1000)", "1 + 1")
     plan = runner.ExecutionPlan([prints, write_notebook(tmp_path, "01_clears", clears)], tmp_path / "build", at_once=2)
-    outcomes = runner.execute(plan)
+    outcomes = runner.run(plan)
     endless, late = outcomes.values()
     assert (endless.status, endless.failing_cell) == (runner.FAILED, 2)
     assert endless.error == "the cell printed more than 10 MB" and endless.peak_memory_mib < 1000
@@ -126,18 +126,6 @@ def test_an_interrupted_run_says_what_was_finished_and_leaves_no_process(tmp_pat
         processes.end(mark)
 
 
-def test_those_that_start_several_processes_are_a_lane_of_their_own_and_the_longest_comes_first(
-    tmp_path: Path,
-) -> None:
-    launches = "launch.tensorflow('program.py')"
-    alone = [write_notebook(tmp_path, name, "1") for name in ("00_short", "01_unknown", "02_long")]
-    crowded = [write_notebook(tmp_path, name, launches) for name in ("03_short", "04_long")]
-    seconds = {"00_short": 5, "02_long": 90, "03_short": 10, "04_long": 20}
-    figures = tmp_path / "performance.json"
-    figures.write_text(json.dumps({"measures": [{"name": name, "values": [each]} for name, each in seconds.items()]}))
-    assert runner.in_lanes([*alone, *crowded], figures) == [crowded[::-1], *([notebook] for notebook in alone[::-1])]
-
-
 def test_every_notebook_runs_once_and_two_with_several_processes_never_side_by_side(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -154,7 +142,7 @@ def test_every_notebook_runs_once_and_two_with_several_processes_never_side_by_s
         return runner.NotebookOutcome(runner.OK)
 
     monkeypatch.setattr(runner, "run_one", run_one)
-    outcomes = runner.execute(runner.ExecutionPlan(notebooks, tmp_path / "build", at_once=3))
+    outcomes = runner.run(runner.ExecutionPlan(notebooks, tmp_path / "build", at_once=3))
     assert list(outcomes) == [notebook.stem for notebook in notebooks]
     assert len(seen) == 6 and max(map(len, seen)) == 3
     assert all(sum(name.endswith("starts") for name in names) <= 1 for names in seen)

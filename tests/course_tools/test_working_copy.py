@@ -129,7 +129,7 @@ def test_a_chapter_given_back_keeps_what_differs(
     assert all("my answer" in file.read_text() or file.read_text() == "mine\n" for file in files)
     assert code_of(copy / LAB) == "answer = None" and (copy / PROGRAM).read_text() == (course / PROGRAM).read_text()
     assert json.loads((copy / ".copied.json").read_text()).keys() >= {LAB, PROGRAM, DATA, NOTEBOOK}
-    assert working_copy.give_back(course, copy, "03") == []
+    assert working_copy.update(course, copy, "03") == []
 
 
 def test_make_in_the_copy_is_that_of_the_course_wherever_that_is_now(course: Path, copy: Path) -> None:

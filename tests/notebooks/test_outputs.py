@@ -49,7 +49,7 @@ def test_a_notebook_gives_its_committed_outputs(
     build = root / "build"
     if not has_just_run(build / "executed" / notebook.name, notebook, root):
         build = tmp_path
-        [outcome] = runner.execute(runner.ExecutionPlan([notebook], build)).values()
+        [outcome] = runner.run(runner.ExecutionPlan([notebook], build)).values()
         assert outcome.status == runner.OK, outcome.error
     executed = nbformat.read(build / "executed" / notebook.name, as_version=4)
     assert differences(nb_regression, notebook, executed) == ""

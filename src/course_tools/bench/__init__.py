@@ -1,5 +1,4 @@
 """`make bench`: what has a goal, measured on this machine in one run.
 
-`of_course` measures what people wait for, `engines` the virtual ring and training; `parts` lists them all and writes
-what they give. No test depends on a figure in it.
+`parts` lists what `measures` can measure, and writes what it gives. No test depends on a figure in it.
 """

@@ -12,11 +12,10 @@ from typing import Annotated
 import psutil
 from cyclopts import Parameter
 
-from course_tools.bench import engines, of_course
+from course_tools.bench import measures as measured
 from course_tools.bench.measures import Measure
 from course_tools.chapters import chapter_notebooks, number_of
 from course_tools.course_map import replace_between
-from course_tools.html_pages import TEMPLATES, from_template
 from distlab import devices
 from distlab.runtime import processes, tables
 from distlab.runtime.errors import PlainError
@@ -27,13 +26,13 @@ HEADER = ["Part", "What", "Median", "Spread", "Goal", "Reached"]
 HEADER_OF_CHAPTERS = ["Notebook", "Elapsed, s", "Longest cell, s", "Memory, MiB"]
 
 PARTS: Mapping[str, Callable[[], list[Measure]]] = {
-    "virtual-cluster": engines.measure_virtual_cluster,
-    "training": engines.measure_training,
-    "doctor": of_course.measure_doctor,
-    "checks": of_course.measure_checks,
-    "grading": of_course.measure_grading,
-    "notebooks": of_course.measure_alone,
-    "execute": of_course.measure_together,
+    "virtual-cluster": measured.measure_virtual_cluster,
+    "training": measured.measure_training,
+    "doctor": measured.measure_doctor,
+    "checks": measured.measure_checks,
+    "grading": measured.measure_grading,
+    "notebooks": measured.measure_alone,
+    "execute": measured.measure_together,
 }
 """By name, what measures in the course's folder, which is the working one."""
 
@@ -51,14 +50,14 @@ def bench(*, only: str | None = None, to_docs: Annotated[bool, Parameter(name="-
     names = [name.strip() for name in (only or ",".join(PARTS)).split(",")]
     for name in names:
         require_name(PARTS, name, "part of the benchmark")
-    chapter_notebooks(of_course.NOTEBOOKS)  # which says where there is no course
+    chapter_notebooks(measured.NOTEBOOKS)  # which says where there is no course
     processes.end_on_signals()
     run(names, BUILD)
-    print(f"{BUILD / 'bench.json'}\n{BUILD / 'bench.html'}")
+    print(BUILD / "bench.json")
 
 
 def run(names: Sequence[str], build: Path) -> None:
-    """Measure these parts, and write `build`/bench.json and bench.html after each, since the next may be interrupted.
+    """Measure these parts, and write `build`/bench.json after each, since the next may be interrupted.
 
     Parts that are not named keep what an earlier bench.json has of them.
     """
@@ -70,8 +69,6 @@ def run(names: Sequence[str], build: Path) -> None:
         print(tables.markdown(HEADER, [measure.row() for measure in of_part]), flush=True)
         measures = [each for each in measures if each.part not in {measure.part for measure in of_part}] + of_part
         file.write_text(json.dumps({"about": facts, "measures": list(map(asdict, measures))}, indent=1) + "\n")
-        rows = [measure.row() for measure in measures]
-        from_template(TEMPLATES / "bench.html.j2", build / "bench.html", about=facts, header=HEADER, rows=rows)
 
 
 def read(file: Path) -> list[Measure]:
@@ -91,15 +88,15 @@ def about() -> dict[str, object]:
 
 
 def release(bench: Path, docs: Path) -> Path:
-    """Write `docs`/performance.json and the tables of `docs`/performance.md from a run's bench.json.
+    """Write the tables of `docs`/performance.md, whose file is returned, from a run's bench.json.
 
-    Returns the Markdown file. Raises PlainError without a run, and when that file lacks its marks.
+    Raises PlainError without a run, and when that file lacks its marks.
     """
     if not bench.exists():
         raise PlainError(f"There is no {bench}; run `make bench` first.")
     page, measures, facts = docs / "performance.md", read(bench), json.loads(bench.read_text())["about"]
     replace_between(page, "about", ", ".join(f"{name} {value}" for name, value in facts.items()) + ".")
-    alone = {each.name: each.values[0] for each in measures if each.part == of_course.ALONE and not each.skipped}
+    alone = {each.name: each.values[0] for each in measures if each.part == measured.ALONE and not each.skipped}
     chapters = [
         (number_of(name), f"{alone[name]:.0f}", f"{alone[f'{name}: longest cell']:.0f}", f"{memory:,.0f}")
         for name in sorted(alone)
@@ -108,10 +105,9 @@ def release(bench: Path, docs: Path) -> Path:
     replace_between(page, "chapters", tables.markdown(HEADER_OF_CHAPTERS, chapters, right=(1, 2, 3)))
     # Of the labs' checks and of grading the last row counts, which is that of the slowest lab.
     rows = {
-        each.part if each.part in (of_course.CHECK, of_course.GRADING) else each.name: each.row()
+        each.part if each.part in (measured.CHECK, measured.GRADING) else each.name: each.row()
         for each in sorted(measures, key=lambda each: (each.part, each.values))
-        if each.part != of_course.ALONE
+        if each.part != measured.ALONE
     }
     replace_between(page, "measures", tables.markdown(HEADER, [*rows.values()]))
-    (docs / "performance.json").write_text(bench.read_text())
     return page
