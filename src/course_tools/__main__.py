@@ -132,7 +132,8 @@ COMMANDS: Mapping[str, Mapping[str, tuple[str, str]]] = {
         ),
         "bench": (
             "course_tools.bench.parts:bench",
-            "Measure the course; writes build/bench.json.\n\nExample: `distlab bench --only training`",
+            "Measure the course; writes build/bench.json and build/bench.html.\n\n"
+            "Example: `distlab bench --only training`",
         ),
     },
 }

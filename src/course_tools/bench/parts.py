@@ -16,6 +16,7 @@ from course_tools.bench import measures as measured
 from course_tools.bench.measures import Measure
 from course_tools.chapters import chapter_notebooks, number_of
 from course_tools.course_map import replace_between
+from course_tools.html_pages import TEMPLATES, from_template
 from distlab import devices
 from distlab.runtime import processes, tables
 from distlab.runtime.errors import PlainError
@@ -53,11 +54,11 @@ def bench(*, only: str | None = None, to_docs: Annotated[bool, Parameter(name="-
     chapter_notebooks(measured.NOTEBOOKS)  # which says where there is no course
     processes.end_on_signals()
     run(names, BUILD)
-    print(BUILD / "bench.json")
+    print(f"{BUILD / 'bench.json'}\n{BUILD / 'bench.html'}")
 
 
 def run(names: Sequence[str], build: Path) -> None:
-    """Measure these parts, and write `build`/bench.json after each, since the next may be interrupted.
+    """Measure these parts, and write `build`/bench.json and bench.html after each, since the next may be interrupted.
 
     Parts that are not named keep what an earlier bench.json has of them.
     """
@@ -69,6 +70,8 @@ def run(names: Sequence[str], build: Path) -> None:
         print(tables.markdown(HEADER, [measure.row() for measure in of_part]), flush=True)
         measures = [each for each in measures if each.part not in {measure.part for measure in of_part}] + of_part
         file.write_text(json.dumps({"about": facts, "measures": list(map(asdict, measures))}, indent=1) + "\n")
+        rows = [measure.row() for measure in measures]
+        from_template(TEMPLATES / "bench.html.j2", build / "bench.html", about=facts, header=HEADER, rows=rows)
 
 
 def read(file: Path) -> list[Measure]:

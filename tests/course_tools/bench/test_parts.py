@@ -38,7 +38,7 @@ def test_a_row_says_median_spread_and_whether_the_goal_is_reached() -> None:
     ]
 
 
-def test_a_run_writes_figures_and_keeps_the_other_parts(
+def test_a_run_writes_figures_and_a_page_and_keeps_the_other_parts(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(parts, "PARTS", {"notebooks": lambda: ALONE, "other": lambda: OTHER})
@@ -46,6 +46,8 @@ def test_a_run_writes_figures_and_keeps_the_other_parts(
     assert "| notebook | 00_a | 70 s |  | ≤ 60 | no |" in capsys.readouterr().out
     parts.run(["other"], tmp_path)
     assert parts.read(tmp_path / "bench.json") == [*ALONE, *OTHER]
+    page = (tmp_path / "bench.html").read_text()
+    assert "<td>70 s</td><td></td><td>≤ 60</td><td>no</td>" in page and "http" not in page
 
 
 def test_the_figures_are_taken_over_with_the_tables(root: Path, tmp_path: Path) -> None:
