@@ -31,15 +31,13 @@ from distlab.costs.formulas.measurements import (
 from distlab.costs.measured.measurement import ClusterMeasurement, WrongMeasurement
 from distlab.costs.measured.measurement import read as read_measurement
 from distlab.costs.measured.prediction import MeasuredPrediction, predict_measured
-from distlab.costs.measured.report import as_table as measured_table
-from distlab.costs.measured.report import residuals as measured_residuals
 from distlab.costs.prediction.data_parallel import OVERLAPS, Prediction, predict
-from distlab.costs.prediction.hardware import HARDWARE, Hardware
 from distlab.costs.prediction.model_parallel import Split, SplitPrediction, predict_split
-from distlab.costs.prediction.networks import MODELS, Model
-from distlab.costs.prediction.transformers import TRANSFORMERS, Transformer
+from distlab.costs.prediction.presets import HARDWARE, MODELS, TRANSFORMERS, Hardware, Model, Transformer
 from distlab.costs.published import efficiencies
 from distlab.costs.published.split_figures import THROUGHPUTS, compare_figures
+from distlab.costs.reports import of_measured as measured_table
+from distlab.costs.reports import residuals as measured_residuals
 
 __all__ = [
     "ALL_REDUCE",

@@ -7,9 +7,15 @@ data-parallel ranks, then the stages of the pipeline.
 from dataclasses import dataclass
 
 from distlab.costs.formulas.hierarchical import ring
-from distlab.costs.prediction.assumptions import ASSUMED
-from distlab.costs.prediction.hardware import HARDWARE, Hardware
-from distlab.costs.prediction.transformers import BYTES_PER_ACTIVATION, PASSES, TRANSFORMERS, Transformer
+from distlab.costs.prediction.presets import (
+    ASSUMED,
+    BYTES_PER_ACTIVATION,
+    PASSES,
+    TRANSFORMERS,
+    Hardware,
+    Transformer,
+    hardware_of,
+)
 from distlab.model_parallel.pipelines import activations_held, bubble_fraction
 from distlab.model_parallel.sharded_optimizers import model_state_bytes
 from distlab.runtime.lookups import look_up
@@ -112,8 +118,7 @@ def predict_split(
     Raises ValueError for unknown names, and for ranks, layers, heads or sequences that do not divide.
     """
     model = look_up(TRANSFORMERS, transformer, "transformer") if isinstance(transformer, str) else transformer
-    machine = look_up(HARDWARE, hardware, "hardware") if isinstance(hardware, str) else hardware
-    split = split or Split()
+    machine, split = hardware_of(hardware), split or Split()
     if not machine.matrix_flops:
         raise ValueError(f"{machine.name} has no matrix units for half precision")
     data, micro_batches = _divided(model, int(ranks), split, sequences)

@@ -12,9 +12,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from distlab.costs.prediction.assumptions import ASSUMED, MEANINGS
 from distlab.costs.prediction.data_parallel import predict
-from distlab.costs.prediction.networks import BYTES_PER_PARAMETER, Measurement
+from distlab.costs.prediction.presets import ASSUMED, BYTES_PER_PARAMETER, MEANINGS, Measurement
 from distlab.runtime import tables
 
 WITHIN = 5.0
@@ -114,7 +113,7 @@ def compare(results: Sequence[PublishedResult] = RESULTS) -> list[Comparison]:
             speed=row.speed,
             bytes_per_parameter=row.bytes_per_parameter,
         )
-        comparisons.append(Comparison(row, float(prediction.efficiency)))
+        comparisons.append(Comparison(row, prediction.efficiency.item()))
     return comparisons
 
 

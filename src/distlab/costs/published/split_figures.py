@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from distlab.costs.prediction.hardware import HARDWARE
 from distlab.costs.prediction.model_parallel import Split, predict_split
+from distlab.costs.prediction.presets import HARDWARE
 from distlab.model_parallel.pipelines import bubble_fraction
 from distlab.model_parallel.sharded_optimizers import model_state_bytes
 from distlab.runtime import tables

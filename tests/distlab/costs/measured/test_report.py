@@ -3,10 +3,10 @@
 from pathlib import Path
 
 import pytest
+from distlab.costs.measured.report import as_table, residuals
 
 from distlab.costs.measured.measurement import WrongMeasurement, read, require_same_set_up, write
 from distlab.costs.measured.prediction import predict_measured
-from distlab.costs.measured.report import as_table, residuals
 from tests.distlab.costs.measured.synthetic import exactly, measurement
 
 

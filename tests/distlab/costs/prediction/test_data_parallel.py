@@ -5,12 +5,12 @@ from itertools import product
 
 import numpy as np
 import pytest
+from distlab.costs.prediction.assumptions import ASSUMED
+from distlab.costs.prediction.networks import Layer, Measurement
 
 from distlab.costs import HARDWARE, MODELS, OVERLAPS, predict
 from distlab.costs.prediction import data_parallel
-from distlab.costs.prediction.assumptions import ASSUMED
 from distlab.costs.prediction.data_parallel import step, straggler_delay
-from distlab.costs.prediction.networks import Layer, Measurement
 from distlab.simulate import Link
 
 

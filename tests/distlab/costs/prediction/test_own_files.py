@@ -4,9 +4,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from distlab.costs.prediction.own_files import own_machine, own_network
 
 from distlab.costs import HARDWARE, MODELS, predict
-from distlab.costs.prediction.own_files import own_machine, own_network
 
 
 def network(name: str, **more: float) -> str:
