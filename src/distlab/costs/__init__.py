@@ -35,7 +35,7 @@ from distlab.costs.prediction.data_parallel import OVERLAPS, Prediction, predict
 from distlab.costs.prediction.model_parallel import Split, SplitPrediction, predict_split
 from distlab.costs.prediction.presets import HARDWARE, MODELS, TRANSFORMERS, Hardware, Model, Transformer
 from distlab.costs.published import efficiencies
-from distlab.costs.published.split_figures import THROUGHPUTS, compare_figures
+from distlab.costs.published.split_figures import THROUGHPUTS
 from distlab.costs.reports import of_measured as measured_table
 from distlab.costs.reports import residuals as measured_residuals
 
@@ -64,7 +64,6 @@ __all__ = [
     "all_reduce",
     "broadcast_tree",
     "bus_bandwidth",
-    "compare_figures",
     "efficiencies",
     "fit",
     "fit_amdahl",

@@ -168,12 +168,9 @@ def _of_measurements(measured: Sequence[Path], ranks: str | None = None, compare
 
 def comparison_with_published() -> str:
     """Published and predicted efficiencies and the assumptions; then bubble, memory and throughput of split models."""
-    comparisons = efficiencies.compare()
+    compared = f"{efficiencies.table(efficiencies.RESULTS)}\n\n{efficiencies.summary()}"
     sections = (
-        (
-            "Published and predicted scaling efficiency",
-            f"{efficiencies.table(comparisons)}\n\n{efficiencies.summary(comparisons)}",
-        ),
+        ("Published and predicted scaling efficiency", compared),
         ("The assumptions, the same for every row", efficiencies.describe_assumptions()),
         *split_sections(),
     )
