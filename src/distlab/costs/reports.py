@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from distlab.costs.measured.measurement import ClusterMeasurement, WrongMeasurement, require_same_set_up
 from distlab.costs.measured.prediction import DEVIATIONS, MeasuredPrediction
 from distlab.costs.prediction.data_parallel import OVERLAPS, Prediction
-from distlab.costs.prediction.model_parallel import PARTS, SplitPrediction
+from distlab.costs.prediction.model_parallel import SplitPrediction
 from distlab.model_parallel.sharded_optimizers import STAGES
 from distlab.runtime import tables
 
@@ -55,14 +55,13 @@ def of_splits(predictions: Sequence[SplitPrediction]) -> str:
     split, model = first.split, first.transformer
     header = (
         *("  ranks", " data", "  batch", "      step"),
-        # The parts of a step, in the order of PARTS.
         *("  matrices", "   other", "  tensor", "  pipeline", "  bubble", "   data"),
         *("  TFLOP/s", "   states", "  activations"),
     )
     rows = [
         (
             *(each.ranks, each.data, each.sequences, f"{each.step_seconds:.2f} s"),
-            *(f"{100 * getattr(each, part) / each.step_seconds:.1f}%" for part in PARTS),
+            *_percent(seconds / each.step_seconds for seconds in each.seconds.values()),
             f"{each.flops_per_device / 1e12:.1f}",
             *(f" {size / 1e9:.1f} GB" for size in (each.state_bytes, each.activation_bytes)),
         )
