@@ -48,7 +48,7 @@ def loss_gradient(logits: np.ndarray, labels: np.ndarray, examples: int) -> np.n
     powers = np.exp(logits - logits.max(axis=1, keepdims=True))
     gradient = powers / powers.sum(axis=1, keepdims=True)
     gradient[np.arange(len(labels)), labels] -= 1
-    return (gradient / examples).astype(logits.dtype)
+    return gradient / examples
 
 
 def loss(layers: Sequence[np.ndarray], inputs: np.ndarray, labels: np.ndarray) -> float:
