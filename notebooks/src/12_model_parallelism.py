@@ -556,7 +556,8 @@ draw.calculator("memory")
 
 # %% jupyter={"source_hidden": true} tags=["slide-output"]
 gpt, sequences = costs.TRANSFORMERS["gpt-175b"], 1536
-rates = [one for one in costs.THROUGHPUTS if one.what.startswith(gpt.name)]  # 3 splits, 3 ZeRO 3
+# Three runs with a split, three with ZeRO 3.
+rates = [one for one in costs.THROUGHPUTS if one.what.startswith(gpt.name)]
 table = "| GPUs | tensor × pipeline | formula | ZeRO 3 alone |\n|---:|---:|---:|---:|\n"
 for gpus, split, sharded in zip((384, 768, 1536), rates[:3], rates[3:], strict=True):
     row = f"| {gpus:,} |"

@@ -20,10 +20,6 @@ RULES: dict[str, Callable[[float, float], float]] = {
 KEPT = {"each replica's batch (weak scaling)": False, "the global batch (strong scaling)": True}
 
 
-class DoesNotDivide(PlainError, ValueError):
-    """A global batch cannot be divided evenly among the replicas."""
-
-
 @dataclass(frozen=True)
 class FourNumbers:
     """What follows from a data set, a number of replicas and a run on one device that is known to work.
@@ -43,9 +39,11 @@ class FourNumbers:
     def of_global_batch(
         cls, images: int, replicas: int, global_batch: int, known_rate: float, known_batch: int, rule: str = "linear"
     ) -> "FourNumbers":
-        """The same from the global batch (strong scaling, when it stays as it was). Raises DoesNotDivide."""
+        """The same from the global batch (strong scaling, when it stays as it was). Raises BatchDoesNotFit."""
         if global_batch % replicas:
-            raise DoesNotDivide(f"A global batch of {global_batch} cannot be divided evenly among {replicas} replicas.")
+            raise global_batches.BatchDoesNotFit(
+                f"A global batch of {global_batch} cannot be divided evenly among {replicas} replicas."
+            )
         return cls(images, replicas, global_batch // replicas, known_rate, known_batch, rule)
 
     @property
