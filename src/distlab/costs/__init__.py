@@ -5,7 +5,7 @@ Begin with `all_reduce("ring", ranks=[2, 4, 8], array_bytes=100e6).seconds(laten
 ranks=[8, 256], baseline_ranks=8).efficiency` and `predict_split("gpt-146b", "selene", 1536, Split(8, 8))`.
 
 The folders: `formulas`, `prediction` (machines, networks, step times), `measured` (your own cluster), `published`;
-`printed` is what `distlab predict` prints. The package may import all of the teaching library.
+`reports` says them in words, and `printed` is `distlab predict`. The package may import all of the teaching library.
 """
 
 from distlab.costs.formulas.collectives import (

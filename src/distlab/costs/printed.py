@@ -105,10 +105,8 @@ def ranks_in(text: str) -> NDArray[np.int64]:
             low, high = int(first), int(last if dots else first)
             if not 1 <= low <= high <= MOST_RANKS:
                 raise ValueError
-            powers = (2**power for power in range(high.bit_length()))
-            ranks.update(
-                range(low, high + 1) if high - low < 16 else {low, high, *(each for each in powers if low <= each)}
-            )
+            powers = {2**power for power in range(high.bit_length()) if low <= 2**power}
+            ranks.update(range(low, high + 1) if high - low < 16 else {low, high} | powers)
     except ValueError:
         raise ValueError(
             f"ranks are written 8, 1,2,4 or 1..1024, with whole numbers from 1 to {MOST_RANKS:,}, not {text!r}"
@@ -127,9 +125,8 @@ def _of_network(
 ) -> str:
     if not model.endswith(".toml"):
         require_name([*MODELS, *TRANSFORMERS], model, "model")
-    counts = ranks_in(ranks)
     return reports.of_network(
-        predict(model, hardware, counts, algorithm, overlap, batch=batch, baseline_ranks=baseline)
+        predict(model, hardware, ranks_in(ranks), algorithm, overlap, batch=batch, baseline_ranks=baseline)
     )
 
 

@@ -16,22 +16,11 @@ IMAGES = 1_000_000
 def of_network(prediction: Prediction) -> str:
     """One line per number of ranks; then one sentence on the last of them, and what all of it assumes."""
     model, baseline = prediction.model, prediction.baseline_ranks
-    seconds = (
-        *(prediction.step_seconds, prediction.compute_seconds),
-        *(prediction.communication_seconds, prediction.exposed_seconds),
-    )
-    milliseconds = ([f"{1e3 * value:.1f} ms" for value in times] for times in seconds)
+    header = ("  ranks", *(f"{part:>12}" for part in ("step", "computing", "all-reduce", "added")), f"{'images/s':>14}")
+    parts = (f"{part}_seconds" for part in ("step", "compute", "communication", "exposed"))
+    times = ([f"{1e3 * seconds:.1f} ms" for seconds in getattr(prediction, part)] for part in parts)
     speeds = (f"{speed:,.0f}" for speed in prediction.images_per_second)
-    header = (
-        "  ranks",
-        "        step",
-        "   computing",
-        "  all-reduce",
-        "       added",
-        "      images/s",
-        "  efficiency",
-    )
-    rows = list(zip(prediction.ranks, *milliseconds, speeds, _percent(prediction.efficiency), strict=True))
+    rows = list(zip(prediction.ranks, *times, speeds, _percent(prediction.efficiency), strict=True))
     ranks, step, _, _, exposed, speed, efficiency = rows[-1]
     conclusion = (
         f"On {_counted(ranks, 'rank')} {model.title.partition(',')[0]} trains {speed} images/s at an efficiency of "
@@ -46,7 +35,7 @@ def of_network(prediction: Prediction) -> str:
         f"speed of one device {prediction.speed_source}",
         f"efficiency relative to {_counted(baseline, 'rank')}",
     ]
-    return "\n".join([_aligned(header, rows), "", conclusion, "", *about])
+    return "\n".join([_aligned((*header, "  efficiency"), rows), "", conclusion, "", *about])
 
 
 def of_splits(predictions: Sequence[SplitPrediction]) -> str:
