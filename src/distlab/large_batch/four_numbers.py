@@ -89,16 +89,11 @@ class FourNumbersPanel(ipywidgets.VBox):
         super().__init__([self.replicas, self.batch, self.kept, self.rule, self.numbers])
         self._show()
 
-    def chosen(self) -> FourNumbers:
-        """The numbers for what the controls say; raises a PlainError when they do not fit together."""
-        make = FourNumbers.of_global_batch if self.kept.value else FourNumbers
-        return make(
-            self._images, self.replicas.value, self.batch.value, self._known_rate, self._known_batch, self.rule.value
-        )
-
     def _show(self) -> None:
+        make = FourNumbers.of_global_batch if self.kept.value else FourNumbers
+        chosen = (self.replicas.value, self.batch.value, self._known_rate, self._known_batch, self.rule.value)
         try:
-            four = self.chosen()
+            four = make(self._images, *chosen)
             values = {
                 "per-replica batch": f"{four.per_replica_batch:,}",
                 "global batch": f"{four.global_batch:,}",
