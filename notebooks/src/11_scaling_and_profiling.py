@@ -396,15 +396,14 @@ for where, ranks, gradients, activations in ways:
 # ("blind": computed after all assumptions were fixed, in two rounds). All are in the [sources](../docs/sources.md).
 
 # %%
-comparisons = costs.efficiencies.compare()
-ranked = sorted(comparisons, key=lambda row: -abs(row.difference))
-worst = ranked[0].published.hardware
-misses = [ranked[0], next(row for row in ranked if row.published.hardware != worst)]
-print(costs.efficiencies.table(comparisons[:4] + misses))
-within = sum(row.is_within for row in comparisons)
-print(f"\n{within} of {len(comparisons)} published results are within 5 points. Two misses:")
+results = costs.efficiencies.RESULTS
+ranked = sorted(results, key=lambda row: -abs(row.difference))
+misses = [ranked[0], next(row for row in ranked if row.hardware != ranked[0].hardware)]
+print(costs.efficiencies.table([*results[:4], *misses]))
+within = sum(row.is_within for row in results)
+print(f"\n{within} of {len(results)} published results are within 5 points. Two misses:")
 for row in misses:
-    print(textwrap.fill(f"{row.name}: {row.published.reason}", 95))
+    print(textwrap.fill(f"{row.name}: {row.reason}", 95))
 
 # %% [markdown]
 # ## 6. The timeline: overlap, buckets and the exposed tail

@@ -556,12 +556,12 @@ draw.calculator("memory")
 
 # %% jupyter={"source_hidden": true} tags=["slide-output"]
 gpt, sequences = costs.TRANSFORMERS["gpt-175b"], 1536
-published = [one for one in costs.THROUGHPUTS if one.what.startswith(gpt.name)]
-rates = costs.compare_figures(published)  # three runs with a split, three with ZeRO 3
+# Three runs with a split, three with ZeRO 3.
+rates = [one for one in costs.THROUGHPUTS if one.what.startswith(gpt.name)]
 table = "| GPUs | tensor × pipeline | formula | ZeRO 3 alone |\n|---:|---:|---:|---:|\n"
 for gpus, split, sharded in zip((384, 768, 1536), rates[:3], rates[3:], strict=True):
     row = f"| {gpus:,} |"
-    for rate in (split.figure.published, split.predicted, sharded.figure.published):
+    for rate in (split.published, split.predicted, sharded.published):
         seconds = gpt.training_flops(sequences) / (gpus * 1e12 * rate)
         row += f" {seconds:.0f} s"
         row += " |" if rate == split.predicted else f" ({rate:.0f} TFLOP/s) |"

@@ -4,6 +4,8 @@ In all of them: array has any shape and dtype, the same on every rank, and is le
 with the same shape and dtype.
 """
 
+from collections.abc import Awaitable, Callable
+
 import numpy as np
 
 from distlab.collectives.partition import GroupRank, own_copy
@@ -46,22 +48,17 @@ async def recursive_doubling_all_reduce(rank: Rank, array: np.ndarray) -> np.nda
     Cost: ⌊lg p⌋(α + nβ + nγ), and 2α + 2nβ + nγ more if p is not a power of two.
     Source: Thakur, Rabenseifner and Gropp, IJHPCA 19(1), 2005.
     """
-    total = own_copy(array)
-    proxy, guest, members = _power_of_two(rank)
-    if proxy is not None:
-        return await _let_proxy_add(rank, total, proxy)
-    await _add_guest(rank, total, guest)
 
-    group = GroupRank(rank, members)
-    distance = 1
-    while distance < group.size:
-        partner = group.index ^ distance
-        received = await group.exchange(partner, total, partner)
-        await group.reduce(total, received)
-        distance *= 2
+    async def among(group: Rank, total: np.ndarray) -> np.ndarray:
+        distance = 1
+        while distance < group.size:
+            partner = group.index ^ distance
+            received = await group.exchange(partner, total, partner)
+            await group.reduce(total, received)
+            distance *= 2
+        return total
 
-    await _answer_guest(rank, total, guest)
-    return total
+    return await _with_guests(rank, array, _beyond_power_of_two(rank.size), among)
 
 
 async def halving_doubling_all_reduce(rank: Rank, array: np.ndarray) -> np.ndarray:
@@ -74,33 +71,28 @@ async def halving_doubling_all_reduce(rank: Rank, array: np.ndarray) -> np.ndarr
     Source: Rabenseifner 2004; Thakur, Rabenseifner and Gropp, IJHPCA 19(1), 2005. (They print p for q in the fractions,
     which is a little more: only q ranks take part.)
     """
-    total = own_copy(array)
-    proxy, guest, members = _power_of_two(rank)
-    if proxy is not None:
-        return await _let_proxy_add(rank, total, proxy)
-    await _add_guest(rank, total, guest)
 
-    group = GroupRank(rank, members)
-    flat = total.reshape(-1)
-    low, high = 0, len(flat)
-    halvings = []
-    distance = group.size // 2
-    while distance >= 1:
-        partner = group.index ^ distance
-        middle = (low + high) // 2
-        lower, upper = slice(low, middle), slice(middle, high)
-        mine, theirs = (lower, upper) if group.index < partner else (upper, lower)
-        received = await group.exchange(partner, flat[theirs], partner)
-        await group.reduce(flat[mine], received)
-        halvings.append((partner, mine, theirs))
-        low, high = mine.start, mine.stop
-        distance //= 2
+    async def among(group: Rank, total: np.ndarray) -> np.ndarray:
+        flat = total.reshape(-1)
+        low, high = 0, len(flat)
+        halvings = []
+        distance = group.size // 2
+        while distance >= 1:
+            partner = group.index ^ distance
+            middle = (low + high) // 2
+            lower, upper = slice(low, middle), slice(middle, high)
+            mine, theirs = (lower, upper) if group.index < partner else (upper, lower)
+            received = await group.exchange(partner, flat[theirs], partner)
+            await group.reduce(flat[mine], received)
+            halvings.append((partner, mine, theirs))
+            low, high = mine.start, mine.stop
+            distance //= 2
 
-    for partner, mine, theirs in reversed(halvings):
-        flat[theirs] = await group.exchange(partner, flat[mine], partner)
+        for partner, mine, theirs in reversed(halvings):
+            flat[theirs] = await group.exchange(partner, flat[mine], partner)
+        return total
 
-    await _answer_guest(rank, total, guest)
-    return total
+    return await _with_guests(rank, array, _beyond_power_of_two(rank.size), among)
 
 
 async def hierarchical_all_reduce(rank: Rank, array: np.ndarray, ranks_per_host: int) -> np.ndarray:
@@ -114,52 +106,44 @@ async def hierarchical_all_reduce(rank: Rank, array: np.ndarray, ranks_per_host:
     """
     per_host = min(ranks_per_host, rank.size)
     in_full_hosts = rank.size - rank.size % per_host
-    total = own_copy(array)
-    if rank.index >= in_full_hosts:
-        return await _let_proxy_add(rank, total, rank.index - in_full_hosts)
-    guest = rank.index + in_full_hosts if rank.index + in_full_hosts < rank.size else None
-    await _add_guest(rank, total, guest)
 
-    host, place = divmod(rank.index, per_host)
-    same_host = GroupRank(rank, range(host * per_host, (host + 1) * per_host))
-    same_place = GroupRank(rank, range(place, in_full_hosts, per_host))
-    chunk = await reduce_scatter(same_host, total.reshape(-1))
-    chunk = await ring_all_reduce(same_place, chunk)
-    total = (await all_gather(same_host, chunk)).reshape(total.shape)
+    async def among(group: Rank, total: np.ndarray) -> np.ndarray:
+        host, place = divmod(group.index, per_host)
+        same_host = GroupRank(group, range(host * per_host, (host + 1) * per_host))
+        same_place = GroupRank(group, range(place, in_full_hosts, per_host))
+        chunk = await reduce_scatter(same_host, total.reshape(-1))
+        chunk = await ring_all_reduce(same_place, chunk)
+        return (await all_gather(same_host, chunk)).reshape(total.shape)
 
-    await _answer_guest(rank, total, guest)
-    return total
+    proxies = {guest: guest - in_full_hosts for guest in range(in_full_hosts, rank.size)}
+    return await _with_guests(rank, array, proxies, among)
 
 
-# Some algorithms run on a part of the ranks only (a power of two, the full hosts). Each remaining rank is then the
-# guest of a proxy, which adds its array at the start and answers with the sum at the end.
+def _beyond_power_of_two(size: int) -> dict[int, int]:
+    """The proxy of each guest, so that 2^⌊lg p⌋ ranks remain: in the first pairs of neighbours the first is a guest."""
+    too_many = size - (1 << (size.bit_length() - 1))
+    return {guest: guest + 1 for guest in range(0, 2 * too_many, 2)}
 
 
-def _power_of_two(rank: Rank) -> tuple[int | None, int | None, list[int]]:
-    """This rank's proxy or its guest, where it has one, and the 2^⌊lg p⌋ ranks that take part.
+async def _with_guests(
+    rank: Rank,
+    array: np.ndarray,
+    proxies: dict[int, int],
+    among: Callable[[Rank, np.ndarray], Awaitable[np.ndarray]],
+) -> np.ndarray:
+    """An all-reduce that a part of the ranks can do, with the guests, who are the others.
 
-    With p − 2^⌊lg p⌋ ranks too many, that many pairs of neighbours are formed, and in each the first is the guest.
+    A guest's proxy, one of that part, adds its array at the start and answers with the sum at the end. `proxies` is by
+    guest, and `among` may change the array that it gets.
     """
-    too_many = rank.size - (1 << (rank.size.bit_length() - 1))
-    members = [*range(1, 2 * too_many, 2), *range(2 * too_many, rank.size)]
-    if rank.index >= 2 * too_many:
-        return None, None, members
-    if rank.index % 2 == 0:
-        return rank.index + 1, None, members
-    return None, rank.index - 1, members
-
-
-async def _let_proxy_add(rank: Rank, array: np.ndarray, proxy: int) -> np.ndarray:
-    await rank.send(proxy, array)
-    return await rank.receive(proxy)
-
-
-async def _add_guest(rank: Rank, total: np.ndarray, guest: int | None) -> None:
-    if guest is not None:
-        received = await rank.receive(guest)
-        await rank.reduce(total, received)
-
-
-async def _answer_guest(rank: Rank, total: np.ndarray, guest: int | None) -> None:
-    if guest is not None:
+    total, proxy = own_copy(array), proxies.get(rank.index)
+    if proxy is not None:
+        await rank.send(proxy, total)
+        return await rank.receive(proxy)
+    guests = [guest for guest in proxies if proxies[guest] == rank.index]
+    for guest in guests:
+        await rank.reduce(total, await rank.receive(guest))
+    total = await among(GroupRank(rank, [index for index in range(rank.size) if index not in proxies]), total)
+    for guest in guests:
         await rank.send(guest, total)
+    return total

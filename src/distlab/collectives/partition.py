@@ -57,6 +57,7 @@ class GroupRank(NumberedRank):
         self._members = members
         self.index = members.index(rank.index)
         self.size = len(members)
+        self.reduce, self.compute = rank.reduce, rank.compute  # what concerns no other rank
 
     @property
     def now(self) -> float:
@@ -79,14 +80,6 @@ class GroupRank(NumberedRank):
     def exchange(self, to: int, array: np.ndarray, source: int) -> Awaitable[np.ndarray]:
         """Send `array` to member `to` and receive from member `source` at the same time."""
         return self._rank.exchange(self._member(to, "sends to"), array, self._member(source, "receives from"))
-
-    def reduce(self, array: np.ndarray, addend: np.ndarray) -> Awaitable[np.ndarray]:
-        """Add `addend` to `array` in place, and give `array`."""
-        return self._rank.reduce(array, addend)
-
-    def compute(self, seconds: float) -> Awaitable[None]:
-        """Do other work for `seconds`."""
-        return self._rank.compute(seconds)
 
     def _member(self, index: int, verb: str) -> int:
         return self._members[check_peer(self.index, self.size, index, verb)]

@@ -5,7 +5,7 @@ Begin with `all_reduce("ring", ranks=[2, 4, 8], array_bytes=100e6).seconds(laten
 ranks=[8, 256], baseline_ranks=8).efficiency` and `predict_split("gpt-146b", "selene", 1536, Split(8, 8))`.
 
 The folders: `formulas`, `prediction` (machines, networks, step times), `measured` (your own cluster), `published`;
-`printed` is what `distlab predict` prints. The package may import all of the teaching library.
+`reports` says them in words, and `printed` is `distlab predict`. The package may import all of the teaching library.
 """
 
 from distlab.costs.formulas.collectives import (
@@ -31,15 +31,13 @@ from distlab.costs.formulas.measurements import (
 from distlab.costs.measured.measurement import ClusterMeasurement, WrongMeasurement
 from distlab.costs.measured.measurement import read as read_measurement
 from distlab.costs.measured.prediction import MeasuredPrediction, predict_measured
-from distlab.costs.measured.report import as_table as measured_table
-from distlab.costs.measured.report import residuals as measured_residuals
 from distlab.costs.prediction.data_parallel import OVERLAPS, Prediction, predict
-from distlab.costs.prediction.hardware import HARDWARE, Hardware
 from distlab.costs.prediction.model_parallel import Split, SplitPrediction, predict_split
-from distlab.costs.prediction.networks import MODELS, Model
-from distlab.costs.prediction.transformers import TRANSFORMERS, Transformer
+from distlab.costs.prediction.presets import HARDWARE, MODELS, TRANSFORMERS, Hardware, Model, Transformer
 from distlab.costs.published import efficiencies
-from distlab.costs.published.split_figures import THROUGHPUTS, compare_figures
+from distlab.costs.published.split_figures import THROUGHPUTS
+from distlab.costs.reports import of_measured as measured_table
+from distlab.costs.reports import residuals as measured_residuals
 
 __all__ = [
     "ALL_REDUCE",
@@ -66,7 +64,6 @@ __all__ = [
     "all_reduce",
     "broadcast_tree",
     "bus_bandwidth",
-    "compare_figures",
     "efficiencies",
     "fit",
     "fit_amdahl",

@@ -7,23 +7,20 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
-from distlab.costs.measured import report as measured_report
+from distlab.costs import reports
 from distlab.costs.measured.measurement import read
 from distlab.costs.measured.prediction import predict_measured
 from distlab.costs.prediction.data_parallel import predict
-from distlab.costs.prediction.hardware import Hardware
 from distlab.costs.prediction.model_parallel import Split, predict_split
-from distlab.costs.prediction.networks import MODELS
-from distlab.costs.prediction.own_files import own_machine, own_network
-from distlab.costs.prediction.report import as_table, ranks_in, splits_as_table
-from distlab.costs.prediction.transformers import TRANSFORMERS
+from distlab.costs.prediction.presets import MODELS, TRANSFORMERS
 from distlab.costs.published import efficiencies
 from distlab.costs.published.split_figures import split_sections
 from distlab.runtime.errors import PlainError
 from distlab.runtime.lookups import require_name
 
-RANKS, MOST_MEASURED_RANKS = "1..1024", 1024
+RANKS, MOST_RANKS, MOST_MEASURED_RANKS = "1..1024", 10**9, 1024
 
 
 class WrongPrediction(PlainError, ValueError):
@@ -95,6 +92,28 @@ def _wrapped(text: str) -> str:
     return "\n".join(line if "  " in line.strip() else lines.fill(line) for line in text.splitlines())
 
 
+def ranks_in(text: str) -> NDArray[np.int64]:
+    """Numbers of ranks from "8", "1,2,4" or "1..1024"; int64 (n,), ascending.
+
+    Of a range with more than 16 numbers only both ends and the powers of two between them. Raises ValueError, with
+    what is understood, for anything else.
+    """
+    ranks: set[int] = set()
+    try:
+        for part in text.split(","):
+            first, dots, last = part.partition("..")
+            low, high = int(first), int(last if dots else first)
+            if not 1 <= low <= high <= MOST_RANKS:
+                raise ValueError
+            powers = {2**power for power in range(high.bit_length()) if low <= 2**power}
+            ranks.update(range(low, high + 1) if high - low < 16 else {low, high} | powers)
+    except ValueError:
+        raise ValueError(
+            f"ranks are written 8, 1,2,4 or 1..1024, with whole numbers from 1 to {MOST_RANKS:,}, not {text!r}"
+        ) from None
+    return np.array(sorted(ranks))
+
+
 def _of_network(
     model: str = "resnet50",
     hardware: str = "bigbasin-ethernet50",
@@ -104,14 +123,10 @@ def _of_network(
     batch: int | None = None,
     baseline: int = 1,
 ) -> str:
-    if model.endswith(".toml"):
-        network, speed = own_network(Path(model))
-    else:
+    if not model.endswith(".toml"):
         require_name([*MODELS, *TRANSFORMERS], model, "model")
-        network, speed = MODELS[model], None
-    machine, counts = _machine(hardware), ranks_in(ranks)
-    return as_table(
-        predict(network, machine, counts, algorithm, overlap, batch=batch, baseline_ranks=baseline, speed=speed)
+    return reports.of_network(
+        predict(model, hardware, ranks_in(ranks), algorithm, overlap, batch=batch, baseline_ranks=baseline)
     )
 
 
@@ -127,16 +142,13 @@ def _of_transformer(
     sequences: int | None = None,
 ) -> str:
     """Without `ranks` of the usual numbers those that make whole replicas; of one replica where there are none."""
-    split = Split(tensor, pipeline, zero, micro_batch, chunks)
-    machine, counts = _machine(hardware), ranks_in(ranks or RANKS)
+    split, counts = Split(tensor, pipeline, zero, micro_batch, chunks), ranks_in(ranks or RANKS)
     if ranks is None:
         replica = split.tensor * split.pipeline
         counts = counts[counts % replica == 0] if np.any(counts % replica == 0) else np.array([replica])
-    return splits_as_table([predict_split(model, machine, int(count), split, sequences=sequences) for count in counts])
-
-
-def _machine(name: str) -> str | Hardware:
-    return own_machine(Path(name)) if name.endswith(".toml") else name
+    return reports.of_splits(
+        [predict_split(model, hardware, int(count), split, sequences=sequences) for count in counts]
+    )
 
 
 def _of_measurements(measured: Sequence[Path], ranks: str | None = None, compare: Sequence[Path] = ()) -> str:
@@ -144,21 +156,18 @@ def _of_measurements(measured: Sequence[Path], ranks: str | None = None, compare
     measurements, compared = ([read(file) for file in files] for files in (measured, compare))
     if ranks is None:
         limit = min(measurement.most_ranks or MOST_MEASURED_RANKS for measurement in measurements)
-        powers = {2**power for power in range(limit.bit_length()) if 2**power <= limit}
+        powers = {2**power for power in range(limit.bit_length())}
         counts = np.array(sorted(powers | {each.ranks for each in (*measurements, *compared)}))
     else:
         counts = ranks_in(ranks)
-    return measured_report.as_table(predict_measured(measurements, counts), compared)
+    return reports.of_measured(predict_measured(measurements, counts), compared)
 
 
 def comparison_with_published() -> str:
     """Published and predicted efficiencies and the assumptions; then bubble, memory and throughput of split models."""
-    comparisons = efficiencies.compare()
+    compared = f"{efficiencies.table(efficiencies.RESULTS)}\n\n{efficiencies.summary()}"
     sections = (
-        (
-            "Published and predicted scaling efficiency",
-            f"{efficiencies.table(comparisons)}\n\n{efficiencies.summary(comparisons)}",
-        ),
+        ("Published and predicted scaling efficiency", compared),
         ("The assumptions, the same for every row", efficiencies.describe_assumptions()),
         *split_sections(),
     )

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from IPython.display import display
 
-from distlab.costs.prediction.transformers import TRANSFORMERS
+from distlab.costs.prediction.presets import TRANSFORMERS
 from distlab.draw.diagram import fill_of, line_of
 from distlab.draw.style import RANK_COLOURS
 from distlab.runtime.lookups import look_up

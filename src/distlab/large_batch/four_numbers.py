@@ -20,10 +20,6 @@ RULES: dict[str, Callable[[float, float], float]] = {
 KEPT = {"each replica's batch (weak scaling)": False, "the global batch (strong scaling)": True}
 
 
-class DoesNotDivide(PlainError, ValueError):
-    """A global batch cannot be divided evenly among the replicas."""
-
-
 @dataclass(frozen=True)
 class FourNumbers:
     """What follows from a data set, a number of replicas and a run on one device that is known to work.
@@ -43,9 +39,11 @@ class FourNumbers:
     def of_global_batch(
         cls, images: int, replicas: int, global_batch: int, known_rate: float, known_batch: int, rule: str = "linear"
     ) -> "FourNumbers":
-        """The same from the global batch (strong scaling, when it stays as it was). Raises DoesNotDivide."""
+        """The same from the global batch (strong scaling, when it stays as it was). Raises BatchDoesNotFit."""
         if global_batch % replicas:
-            raise DoesNotDivide(f"A global batch of {global_batch} cannot be divided evenly among {replicas} replicas.")
+            raise global_batches.BatchDoesNotFit(
+                f"A global batch of {global_batch} cannot be divided evenly among {replicas} replicas."
+            )
         return cls(images, replicas, global_batch // replicas, known_rate, known_batch, rule)
 
     @property
@@ -91,16 +89,11 @@ class FourNumbersPanel(ipywidgets.VBox):
         super().__init__([self.replicas, self.batch, self.kept, self.rule, self.numbers])
         self._show()
 
-    def chosen(self) -> FourNumbers:
-        """The numbers for what the controls say; raises a PlainError when they do not fit together."""
-        make = FourNumbers.of_global_batch if self.kept.value else FourNumbers
-        return make(
-            self._images, self.replicas.value, self.batch.value, self._known_rate, self._known_batch, self.rule.value
-        )
-
     def _show(self) -> None:
+        make = FourNumbers.of_global_batch if self.kept.value else FourNumbers
+        chosen = (self.replicas.value, self.batch.value, self._known_rate, self._known_batch, self.rule.value)
         try:
-            four = self.chosen()
+            four = make(self._images, *chosen)
             values = {
                 "per-replica batch": f"{four.per_replica_batch:,}",
                 "global batch": f"{four.global_batch:,}",

@@ -48,19 +48,11 @@ def loss_gradient(logits: np.ndarray, labels: np.ndarray, examples: int) -> np.n
     powers = np.exp(logits - logits.max(axis=1, keepdims=True))
     gradient = powers / powers.sum(axis=1, keepdims=True)
     gradient[np.arange(len(labels)), labels] -= 1
-    return (gradient / examples).astype(logits.dtype)
-
-
-def loss(layers: Sequence[np.ndarray], inputs: np.ndarray, labels: np.ndarray) -> float:
-    """The mean cross-entropy over the examples."""
-    for index, layer in enumerate(layers):
-        inputs = forward(layer, inputs, index == len(layers) - 1)
-    logits = inputs - inputs.max(axis=1, keepdims=True)
-    return float(np.mean(np.log(np.exp(logits).sum(axis=1)) - logits[np.arange(len(labels)), labels]))
+    return gradient / examples
 
 
 def gradients(layers: Sequence[np.ndarray], inputs: np.ndarray, labels: np.ndarray) -> list[np.ndarray]:
-    """The gradient of `loss` by each layer, on one device: what every split is compared with."""
+    """The gradient of the loss by each layer, on one device: what every split is compared with."""
     last = len(layers) - 1
     activations = [inputs]
     for index, layer in enumerate(layers):

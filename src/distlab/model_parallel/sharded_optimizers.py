@@ -80,48 +80,29 @@ def _check_stage(stage: int) -> None:
         raise ValueError(f"ZeRO has the stages 1, 2 and 3, and 0 for none, not {stage}")
 
 
-@dataclass(frozen=True)
 class Adam:
-    """The optimizer's numbers. Source: Kingma and Ba, arXiv:1412.6980, algorithm 1."""
+    """The optimizer of some parameters with its states. Source: Kingma and Ba, arXiv:1412.6980, algorithm 1."""
 
-    learning_rate: float = 1e-3
-    beta_1: float = 0.9
-    beta_2: float = 0.999
-    epsilon: float = 1e-8
-
-
-class AdamState:
-    """Momentum and variance of some parameters; of float16 ones also a float32 copy to which small steps add up."""
-
-    def __init__(self, adam: Adam, values: np.ndarray) -> None:
+    def __init__(self, values: np.ndarray, learning_rate: float) -> None:
         """`values` are the parameters at the start; they are not kept."""
-        self._adam = adam
-        precision = np.float32 if values.dtype == np.float16 else values.dtype
-        self._momentum = np.zeros(values.shape, precision)
-        self._variance = np.zeros(values.shape, precision)
-        self._copy = values.astype(precision) if values.dtype == np.float16 else None
+        self._learning_rate = learning_rate
+        self._momentum, self._variance = np.zeros_like(values), np.zeros_like(values)
         self._steps = 0
 
     @property
     def nbytes(self) -> int:
         """The bytes of all its arrays."""
-        return self._momentum.nbytes + self._variance.nbytes + (0 if self._copy is None else self._copy.nbytes)
+        return self._momentum.nbytes + self._variance.nbytes
 
     def update(self, values: np.ndarray, gradient: np.ndarray) -> None:
-        """Change `values` in place by one step along `gradient`, of the same shape."""
-        adam, precise = self._adam, self._momentum.dtype
-        gradient = gradient.astype(precise)
+        """Change `values` in place by one step along `gradient`, of the same shape and dtype."""
+        beta_1, beta_2, epsilon = 0.9, 0.999, 1e-8
         self._steps += 1
-        self._momentum += (1 - adam.beta_1) * (gradient - self._momentum)
-        self._variance += (1 - adam.beta_2) * (gradient**2 - self._variance)
-        momentum = self._momentum / (1 - adam.beta_1**self._steps)
-        variance = self._variance / (1 - adam.beta_2**self._steps)
-        step = adam.learning_rate * momentum / (np.sqrt(variance) + adam.epsilon)
-        if self._copy is None:
-            values -= step
-        else:
-            self._copy -= step.astype(precise)
-            values[...] = self._copy
+        self._momentum += (1 - beta_1) * (gradient - self._momentum)
+        self._variance += (1 - beta_2) * (gradient**2 - self._variance)
+        momentum = self._momentum / (1 - beta_1**self._steps)
+        variance = self._variance / (1 - beta_2**self._steps)
+        values -= self._learning_rate * momentum / (np.sqrt(variance) + epsilon)
 
 
 class StateBytes(NamedTuple):
@@ -149,13 +130,13 @@ class Trained:
 class Replica:
     """One rank's part of the training: it holds what its stage lets it hold, and nothing else between two steps."""
 
-    def __init__(self, rank: Rank, layers: Sequence[np.ndarray], stage: int, adam: Adam) -> None:
+    def __init__(self, rank: Rank, layers: Sequence[np.ndarray], stage: int, learning_rate: float) -> None:
         self.rank = rank
         self.stage = stage
         self.shapes = [layer.shape for layer in layers]
         flat, shares = [layer.ravel() for layer in layers], [self.own_share(layer.ravel()) for layer in layers]
         self.parameters = [values.copy() for values in (shares if stage == 3 else flat)]
-        self.adam_states = [AdamState(adam, values) for values in (shares if stage >= 1 else flat)]
+        self.adam_states = [Adam(values, learning_rate) for values in (shares if stage >= 1 else flat)]
         self.gradients: dict[int, np.ndarray] = {}
         self.bytes_held = StateBytes(0, 0, 0)
         self.gathered_bytes = 0
@@ -222,17 +203,17 @@ async def train(
     layers: Sequence[np.ndarray],
     batches: Sequence[tuple[np.ndarray, np.ndarray]],
     stage: int,
-    adam: Adam | None = None,
+    learning_rate: float = 1e-3,
 ) -> Trained:
     """One step of Adam for each batch, of which rank r takes chunk r.
 
-    layers: the network at the start (`layered_network`), float16, 32 or 64, the same on every rank.
+    layers: the network at the start (`layered_network`), float32 or 64, the same on every rank.
     batches: (inputs, labels) of the whole batch, the same on every rank.
     stage: 0 to 3, as in `STAGES`; the weights come out the same, up to the order of additions.
     Sends `bytes_sent` a step. Raises ValueError for an unknown stage.
     """
     _check_stage(stage)
-    replica = Replica(rank, layers, stage, adam or Adam())
+    replica = Replica(rank, layers, stage, learning_rate)
     for inputs, labels in batches:
         own_inputs, own_labels = (chunks_of(part, rank.size)[rank.index] for part in (inputs, labels))
         await replica.step(own_inputs, own_labels, len(labels))
@@ -248,14 +229,13 @@ def whole_layers(results: Sequence[Trained], shapes: Sequence[tuple[int, ...]], 
 
 
 def train_serially(
-    layers: Sequence[np.ndarray], batches: Sequence[tuple[np.ndarray, np.ndarray]], adam: Adam | None = None
+    layers: Sequence[np.ndarray], batches: Sequence[tuple[np.ndarray, np.ndarray]], learning_rate: float = 1e-3
 ) -> list[np.ndarray]:
     """The same training on one device, with whole batches: what the sharded runs are compared with."""
     trained = [layer.copy() for layer in layers]
-    states = [AdamState(adam or Adam(), layer) for layer in trained]
+    states = [Adam(layer, learning_rate) for layer in trained]
     for inputs, labels in batches:
-        for layer, state, gradient in zip(
-            trained, states, layered_network.gradients(trained, inputs, labels), strict=True
-        ):
+        gradients = layered_network.gradients(trained, inputs, labels)
+        for layer, state, gradient in zip(trained, states, gradients, strict=True):
             state.update(layer, gradient)
     return trained

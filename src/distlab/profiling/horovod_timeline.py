@@ -16,6 +16,7 @@ import gzip
 import json
 import math
 import re
+from collections import defaultdict
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -160,21 +161,17 @@ def read(file: str | Path) -> Timeline:
     if not events and text.strip() and not _BEGIN.match(text):
         raise NotATimeline(f"{Path(file).name} is not a timeline: it holds no events.")
     names: dict[object, str] = {}
-    tensors: dict[object, _Tensor] = {}
+    tensors: dict[object, _Tensor] = defaultdict(_Tensor)
     for event in events:
         pid, phase = event.get("pid"), event.get("ph")
         try:
             if phase == "M" and event.get("name") == "process_name":
                 names[pid] = event.get("args", {}).get("name", "")
             elif phase in ("B", "E", "X"):
-                tensors.setdefault(pid, _Tensor(f"tensor {pid}")).take(event, is_whole=not damaged)
+                tensors[pid].take(event, names.get(pid, f"tensor {pid}"), is_whole=not damaged)
         except (AttributeError, KeyError, TypeError, ValueError):
             damaged += 1
-    operations = []
-    for pid, tensor in tensors.items():
-        for operation in tensor.finished:
-            operation.tensor = names.get(pid, operation.tensor)
-            operations.append(operation)
+    operations = [operation for tensor in tensors.values() for operation in tensor.finished]
     unfinished, unnamed = sum(len(tensor.under_way) for tensor in tensors.values()), len(tensors.keys() - names.keys())
     reasons = {
         "it holds no collective: one process, or none was reached": not operations,
@@ -191,47 +188,43 @@ def read(file: str | Path) -> Timeline:
 class _Tensor:
     """The operations on a tensor: those finished, and under way one, and the next if that is negotiated meanwhile."""
 
-    def __init__(self, name: str) -> None:
-        self.name = name
+    def __init__(self) -> None:
         self.finished: list[Operation] = []
         self.under_way: list[Operation] = []
         self._open: list[tuple[str, float]] = []
 
-    def take(self, event: Event, is_whole: bool) -> None:
-        """Note an event.
+    def take(self, event: Event, tensor: str, is_whole: bool) -> None:
+        """Note an event of the tensor of that name.
 
         is_whole: whether no event of the file is damaged. If one is, a negotiation ends what was open before.
         """
         moment = float(event["ts"]) / 1e6
-        if event["ph"] == "B":
-            if not is_whole and event["name"].startswith("NEGOTIATE_"):
-                self._open = []
-            self._begin(str(event["name"]), moment)
-        elif event["ph"] == "X" and self.under_way:
-            self.under_way[-1].ready[int(event["name"])] = moment
-        elif event["ph"] == "E" and self._open:  # without a begin it was under way when the recording started
-            self._end(moment, event.get("args", {}))
-
-    def _begin(self, name: str, moment: float) -> None:
-        if name.startswith("NEGOTIATE_"):
-            del self.under_way[1 if self._open else 0 :]
-            self.under_way.append(Operation(self.name, name.removeprefix("NEGOTIATE_"), moment, math.nan, math.nan))
-        elif not self._open:
-            if not self.under_way:
-                self.under_way.append(Operation(self.name, name, moment, moment, moment))
-            self.under_way[0].started = moment
-        self._open.append((name, moment))
-
-    def _end(self, moment: float, arguments: dict[str, Any]) -> None:
-        name, begin = self._open.pop()
-        if name.startswith("NEGOTIATE_"):
-            self.under_way[-1].negotiated = moment
-        elif self._open:
-            self.under_way[0].activities.append(Span(name, begin, moment))
-        else:
-            operation = self.under_way.pop(0)
-            operation.end, operation.nbytes = moment, _nbytes(arguments)
-            self.finished.append(operation)
+        if event["ph"] == "X":
+            if self.under_way:
+                self.under_way[-1].ready[int(event["name"])] = moment
+        elif event["ph"] == "B":
+            name = str(event["name"])
+            if name.startswith("NEGOTIATE_"):
+                if not is_whole:
+                    self._open = []
+                del self.under_way[1 if self._open else 0 :]
+                kind = name.removeprefix("NEGOTIATE_")
+                self.under_way.append(Operation(tensor, kind, moment, math.nan, math.nan))
+            elif not self._open:
+                if not self.under_way:
+                    self.under_way.append(Operation(tensor, name, moment, moment, moment))
+                self.under_way[0].started = moment
+            self._open.append((name, moment))
+        elif self._open:  # an end without a begin was under way when the recording started
+            name, begin = self._open.pop()
+            if name.startswith("NEGOTIATE_"):
+                self.under_way[-1].negotiated = moment
+            elif self._open:
+                self.under_way[0].activities.append(Span(name, begin, moment))
+            else:
+                operation = self.under_way.pop(0)
+                operation.end, operation.nbytes = moment, _nbytes(event.get("args", {}))
+                self.finished.append(operation)
 
 
 def _part(activity: str) -> str:

@@ -1,9 +1,10 @@
 """The tensors that travel between devices in a traced `tf.function`, read from the graph that TensorFlow built."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-import tensorflow as tf
+if TYPE_CHECKING:
+    import tensorflow as tf
 
 
 class Message(NamedTuple):
@@ -14,7 +15,7 @@ class Message(NamedTuple):
     destination: int
 
 
-def between_devices(graph: tf.Graph, devices: Sequence[str]) -> list[Message]:
+def between_devices(graph: "tf.Graph", devices: Sequence[str]) -> list[Message]:
     """The messages between `devices` ("CPU:0", …; a device's number is its place in the list), in order of their steps.
 
     A tensor that several operations on a device read travels there once. In a step a device sends at most one message
@@ -47,5 +48,5 @@ def between_devices(graph: tf.Graph, devices: Sequence[str]) -> list[Message]:
     return sorted(messages.values())
 
 
-def _number(operation: tf.Operation, numbers: dict[str, int]) -> int | None:
+def _number(operation: "tf.Operation", numbers: dict[str, int]) -> int | None:
     return numbers.get(operation.device.rpartition("device:")[2])

@@ -7,7 +7,7 @@ import pytest
 from course_tools.__main__ import main
 from distlab.costs import predict
 from distlab.costs.measured.measurement import write
-from distlab.costs.prediction.report import ranks_in
+from distlab.costs.printed import ranks_in
 from tests.distlab.costs.measured.synthetic import measurement
 
 

@@ -35,21 +35,11 @@ class Levels:
     bytes_between: Numbers
     bytes_reduced: Numbers
 
-    def waiting_seconds(self, inside: Link, between: Link) -> Numbers:
-        """The part of the time in which nothing moves: all latencies."""
-        return self.steps_inside * inside.latency + self.steps_between * between.latency
-
-    def moving_seconds(self, inside: Link, between: Link, seconds_per_byte_reduced: float = 0.0) -> Numbers:
-        """The part of the time in which bytes move or are added."""
-        return (
-            self.bytes_inside * inside.seconds_per_byte
-            + self.bytes_between * between.seconds_per_byte
-            + self.bytes_reduced * seconds_per_byte_reduced
-        )
-
     def seconds(self, inside: Link, between: Link, seconds_per_byte_reduced: float = 0.0) -> Numbers:
         """The time; `between` is the connection of a whole host."""
-        return self.waiting_seconds(inside, between) + self.moving_seconds(inside, between, seconds_per_byte_reduced)
+        latencies = self.steps_inside * inside.latency + self.steps_between * between.latency
+        moving = self.bytes_inside * inside.seconds_per_byte + self.bytes_between * between.seconds_per_byte
+        return latencies + moving + self.bytes_reduced * seconds_per_byte_reduced
 
 
 def naive(ranks: ArrayLike, array_bytes: ArrayLike, ranks_per_host: int) -> Levels:

@@ -1,5 +1,5 @@
 """Your own cluster: `distlab measure` runs on it, and `distlab predict --measured` says what more ranks would do.
 
 Begin with `measurement`, the file between the two. `measure` and `on_ranks` run on the cluster and need Horovod;
-`prediction` and `report` run anywhere. `costs.printed` prints what they say.
+`prediction` runs anywhere. `costs.reports` says in words what they give.
 """

@@ -5,7 +5,7 @@ from typing import Literal
 
 from distlab import cluster_spec
 from distlab.costs.measured.measurement import WrongMeasurement, write
-from distlab.costs.measured.report import described
+from distlab.costs.reports import of_measurement
 
 
 def measure_cluster(
@@ -49,5 +49,5 @@ def measure_cluster(
     measured = on_ranks.measurement(model, batch, threads, repeats, warm_up)
     if hvd.rank() == 0:
         write(measured, output)
-        print(described(measured))
+        print(of_measurement(measured))
     on_ranks.barrier()

@@ -6,17 +6,24 @@ In a step, gradients become ready during the backward pass, are joined, and are 
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from distlab.costs.formulas.cost import Array, Numbers, checked
 from distlab.costs.formulas.hierarchical import ALGORITHMS, hosts_of
-from distlab.costs.prediction.assumptions import ASSUMED
-from distlab.costs.prediction.hardware import HARDWARE, Hardware
-from distlab.costs.prediction.networks import BYTES_PER_PARAMETER, MODELS, Layer, Measurement, Model
-from distlab.runtime.lookups import look_up, require_name
+from distlab.costs.prediction.presets import (
+    ASSUMED,
+    BYTES_PER_PARAMETER,
+    Hardware,
+    Layer,
+    Measurement,
+    Model,
+    hardware_of,
+    model_of,
+)
+from distlab.runtime.lookups import require_name
+from distlab.simulate import Link
 
 CHOICES = (*ALGORITHMS, "fastest")
 """What `predict` takes as an algorithm; "fastest" is, for each all-reduce by itself, the one that takes least time."""
@@ -34,20 +41,12 @@ PHASES = 4
 """How many moments of the communication thread's cycle, evenly spread, a step with fusion is averaged over."""
 
 
-class StepTimes(NamedTuple):
-    """Seconds of a whole step and of its all-reduces together, and how many of them."""
-
-    seconds: float
-    communication: float
-    all_reduces: float
-
-
 @dataclass(frozen=True)
 class Prediction:
-    """What `predict` gives. All arrays have the shape of `ranks`; seconds are float64.
+    """What `predict` gives, in float64 arrays (n,); seconds are those of a whole step.
 
-    step_seconds: of a whole step. compute_seconds: of its computing, by the slowest rank, were there no communication.
-    communication_seconds: of all its all-reduces together, hidden or not. all_reduces: how many, on average; float64.
+    compute_seconds: of its computing, by the slowest rank, were there no communication.
+    communication_seconds: of all its all-reduces together, hidden or not.
     efficiency: the throughput per rank, relative to that on `baseline_ranks` ranks.
     batch: images per rank and step. speed_source: where the speed of one device is from.
     """
@@ -63,7 +62,6 @@ class Prediction:
     step_seconds: Array
     compute_seconds: Array
     communication_seconds: Array
-    all_reduces: Array
     efficiency: Array
 
     @property
@@ -91,57 +89,45 @@ def predict(
 ) -> Prediction:
     """Weak scaling: every rank keeps its batch, and the ranks all-reduce the gradient in every step.
 
-    model, hardware: names (see `MODELS` and `HARDWARE`) or your own.
-    ranks: whole numbers of at least 1, one or an array of any shape.
+    model, hardware: names (see `MODELS` and `HARDWARE`), or your own or their files.
+    ranks: whole numbers of at least 1, one or (n,).
     algorithm: of the all-reduce, one of CHOICES; by default the hardware's own.
     overlap: "fusion", "layers" or "none" (see OVERLAPS).
     batch: images per rank; by default that of the published speed, else the model's. A device is taken to train as many
         images per second with every batch.
     baseline_ranks: what efficiency is relative to: 1, or for example the ranks of one host.
-    speed: of one device; by default the published one of this model on this hardware.
+    speed: of one device; by default the model's own or the published one of this model on this hardware.
     bytes_per_parameter: of the gradient on its way: 4, or 2 where it is sent in half precision.
 
     One device's speed is the published one where there is one, else estimated from FLOPs. Everything else is in
-    `assumptions`. What the model leaves out: reading data, copying into the fusion buffer, how ranks agree on the order
-    of all-reduces, congestion between hosts, anything a single device does not do.
+    `assumptions.toml`. What the model leaves out: reading data, copying into the fusion buffer, how ranks agree on the
+    order of all-reduces, congestion between hosts, anything a single device does not do.
 
     Which gradients are fused depends on when each is ready, so the step time is not quite smooth in the number of
     ranks: one all-reduce more or less can move the efficiency by about a point.
 
     Raises ValueError for unknown names, with those there are, and for impossible numbers.
     """
-    model = look_up(MODELS, model, "model") if isinstance(model, str) else model
-    hardware = look_up(HARDWARE, hardware, "hardware") if isinstance(hardware, str) else hardware
+    model, hardware = model_of(model), hardware_of(hardware)
     algorithm = hardware.algorithm if algorithm is None else algorithm
     require_name(CHOICES, algorithm, "algorithm")
     require_name(OVERLAPS, overlap, "overlap")
-    p = np.asarray(checked(ranks)[0])
-    every = np.append(p.ravel(), checked(baseline_ranks)[0])
+    p = np.atleast_1d(checked(ranks)[0])
     alone, batch, speed_source = _one_device(model, hardware, speed, batch)
-    computing = np.asarray(alone * (1 + ASSUMED.variation * straggler_delay(every)))
-    steps = []
-    for count, seconds in zip(every.tolist(), computing.tolist(), strict=True):
+
+    def times(count: float) -> tuple[float, float, float]:
+        """Seconds of the step, its computing and its all-reduces."""
+        computing = alone * (1 + ASSUMED.variation * float(straggler_delay(count)))
         if count == 1:  # nobody to send to
-            steps.append(StepTimes(seconds, 0.0, 0.0))
-        else:
-            all_reduce = _all_reduce_on(hardware, count, algorithm)
-            steps.append(step(model.layers, seconds, all_reduce, overlap, bytes_per_parameter))
-    of_steps = np.array(steps)[:-1].T.reshape(3, *p.shape)
-    return Prediction(
-        model,
-        hardware,
-        algorithm,
-        overlap,
-        baseline_ranks,
-        batch,
-        speed_source,
-        p.astype(np.int64),
-        step_seconds=of_steps[0],
-        compute_seconds=computing[:-1].reshape(p.shape),
-        communication_seconds=of_steps[1],
-        all_reduces=of_steps[2],
-        efficiency=steps[-1].seconds / of_steps[0],
-    )
+            return computing, computing, 0.0
+        all_reduce = _all_reduce_on(hardware, count, algorithm)
+        seconds, communication = step(model.layers, computing, all_reduce, overlap, bytes_per_parameter)
+        return seconds, computing, communication
+
+    steps, computing, communication = np.array([times(count) for count in p.tolist()]).T
+    efficiency = times(float(checked(baseline_ranks)[0]))[0] / steps
+    about = (model, hardware, algorithm, overlap, baseline_ranks, batch, speed_source)
+    return Prediction(*about, p.astype(np.int64), steps, computing, communication, efficiency)
 
 
 def straggler_delay(count: ArrayLike) -> Numbers:
@@ -161,6 +147,7 @@ def _one_device(
 ) -> tuple[float, int, str]:
     """Seconds of a step on one device, the batch, and where the speed is from."""
     kind = "given"
+    speed = speed or model.given
     if not speed and (speed := model.measured.get(hardware.name)):
         kind = "second-hand" if speed.second_hand else "published"
     if speed:
@@ -179,8 +166,11 @@ def _all_reduce_on(hardware: Hardware, ranks: float, algorithm: str) -> AllReduc
     choices = []  # of each algorithm the seconds that it waits, and those of a byte
     for name in ALGORITHMS if algorithm == "fastest" else (algorithm,):
         levels = ALGORITHMS[name](ranks, 1.0, hardware.ranks_per_host)
-        moving = levels.moving_seconds(inside, between, hardware.seconds_per_byte_reduced)
-        choices.append((slower * float(levels.waiting_seconds(inside, between)), slower * float(moving)))
+        waiting = levels.seconds(Link(inside.latency, 0), Link(between.latency, 0))
+        moving = levels.seconds(
+            Link(0, inside.seconds_per_byte), Link(0, between.seconds_per_byte), hardware.seconds_per_byte_reduced
+        )
+        choices.append((slower * float(waiting), slower * float(moving)))
 
     def all_reduce(array_bytes: float) -> tuple[float, float]:
         waiting, per_byte = min(choices, key=lambda choice: choice[0] + choice[1] * array_bytes)
@@ -195,8 +185,8 @@ def step(
     all_reduce: AllReduce,
     overlap: str,
     bytes_per_parameter: int = BYTES_PER_PARAMETER,
-) -> StepTimes:
-    """A step with so many seconds of computing, more than 0; `overlap` is one of OVERLAPS.
+) -> tuple[float, float]:
+    """Seconds of a step with so many of computing, more than 0, and of its all-reduces; `overlap` is one of OVERLAPS.
 
     Gradients become ready from the last layer to the first. One all-reduce runs at a time: it starts when the last has
     ended and the next gradient has been noticed, and takes every gradient that is ready, in order, as long as they fit
@@ -215,16 +205,17 @@ def step(
     phases = PHASES if overlap == "fusion" else 1
     delays = [ASSUMED.cycle_seconds * (phase + 0.5) / phases for phase in range(phases)]
     runs = [_run(ready.tolist(), sent.tolist(), computing, all_reduce, fusion_bytes, delay) for delay in delays]
-    return StepTimes(*(sum(values) / phases for values in zip(*runs, strict=True)))
+    seconds, communication = (sum(values) / phases for values in zip(*runs, strict=True))
+    return seconds, communication
 
 
 def _run(
     ready: list[float], sent: list[float], computing: float, all_reduce: AllReduce, fusion_bytes: float, delay: float
-) -> StepTimes:
+) -> tuple[float, float]:
     """The step in which gradients are noticed `delay` seconds after they are ready."""
     slowdown = 1 + ASSUMED.slowdown
     free = computed = communication = 0.0  # when the last all-reduce ended, and which share was computed by then
-    first = all_reduces = 0
+    first = 0
     while first < len(ready):
         behind = (computed - ready[first]) * computing
         # A gradient that is overdue became ready while bytes moved, when computing was slower.
@@ -239,6 +230,5 @@ def _run(
         free = start + waiting + moving
         computed = min(progress + (waiting + moving / slowdown) / computing, 1.0)
         communication += waiting + moving
-        all_reduces += 1
         first = last
-    return StepTimes(free, communication, all_reduces)
+    return free, communication

@@ -4,12 +4,19 @@ Placed as in Narayanan et al., arXiv:2104.04473: the tensor ranks of a layer are
 data-parallel ranks, then the stages of the pipeline.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from distlab.costs.formulas.hierarchical import ring
-from distlab.costs.prediction.assumptions import ASSUMED
-from distlab.costs.prediction.hardware import HARDWARE, Hardware
-from distlab.costs.prediction.transformers import BYTES_PER_ACTIVATION, PASSES, TRANSFORMERS, Transformer
+from distlab.costs.prediction.presets import (
+    ASSUMED,
+    BYTES_PER_ACTIVATION,
+    PASSES,
+    TRANSFORMERS,
+    Hardware,
+    Transformer,
+    hardware_of,
+)
 from distlab.model_parallel.pipelines import activations_held, bubble_fraction
 from distlab.model_parallel.sharded_optimizers import model_state_bytes
 from distlab.runtime.lookups import look_up
@@ -39,18 +46,13 @@ class Split:
     chunks: int = 1
 
 
-PARTS = ("matrix_seconds", "memory_seconds", "tensor_seconds", "pipeline_seconds", "bubble_seconds", "data_seconds")
-"""Of a step, in this order."""
-
-
 @dataclass(frozen=True)
 class SplitPrediction:
-    """What `predict_split` gives; seconds are those of a step that follow one another, bytes those of one device.
+    """What `predict_split` gives; bytes are those of one device.
 
-    data: replicas. micro_batches: that the batch of each is cut into.
-    matrix_seconds: matrix products. memory_seconds: all other computing, at the speed of memory. tensor_seconds,
-    pipeline_seconds, data_seconds: communication of the three kinds, none of it hidden. bubble_seconds: waiting for the
-    pipeline to fill and to drain.
+    data: replicas. micro_batches: that the batch of each is cut into. seconds: of the parts of a step, which follow one
+    another: "matrices", the matrix products; "other" computing, at the speed of memory; communication by "tensor",
+    "pipeline" and "data", none of it hidden; "bubble", waiting for the pipeline to fill and to drain.
     """
 
     transformer: Transformer
@@ -59,12 +61,7 @@ class SplitPrediction:
     ranks: int
     data: int
     micro_batches: int
-    matrix_seconds: float
-    memory_seconds: float
-    tensor_seconds: float
-    pipeline_seconds: float
-    bubble_seconds: float
-    data_seconds: float
+    seconds: Mapping[str, float]
     state_bytes: float
     activation_bytes: float
 
@@ -76,7 +73,7 @@ class SplitPrediction:
     @property
     def step_seconds(self) -> float:
         """Of a whole step."""
-        return float(sum(getattr(self, name) for name in PARTS))
+        return sum(self.seconds.values())
 
     @property
     def flops_per_device(self) -> float:
@@ -112,8 +109,7 @@ def predict_split(
     Raises ValueError for unknown names, and for ranks, layers, heads or sequences that do not divide.
     """
     model = look_up(TRANSFORMERS, transformer, "transformer") if isinstance(transformer, str) else transformer
-    machine = look_up(HARDWARE, hardware, "hardware") if isinstance(hardware, str) else hardware
-    split = split or Split()
+    machine, split = hardware_of(hardware), split or Split()
     if not machine.matrix_flops:
         raise ValueError(f"{machine.name} has no matrix units for half precision")
     data, micro_batches = _divided(model, int(ranks), split, sequences)
@@ -124,7 +120,7 @@ def predict_split(
     layer_passes = micro_batches * model.layers / split.pipeline
     flops = model.training_flops(data * split.micro_batch * micro_batches)
     matrix = flops / (ranks * machine.matrix_flops * ASSUMED.matrix_share)
-    memory = layer_passes * MEMORY_PASSES * activations / machine.memory_bandwidth
+    other = layer_passes * MEMORY_PASSES * activations / machine.memory_bandwidth
     one_all_reduce = ring(split.tensor, boundary_bytes, machine.ranks_per_host)
     tensor = layer_passes * ALL_REDUCES_PER_LAYER * float(one_all_reduce.seconds(inside, between))
     # The first stage keeps its layers' inputs for every micro-batch under way, not divided among the tensor ranks, and
@@ -132,22 +128,16 @@ def predict_split(
     schedule = "interleaved" if split.chunks > 1 else "1f1b"
     under_way = activations_held(schedule, split.pipeline, micro_batches, 0, split.chunks)
     kept = under_way * model.layers / split.pipeline * boundary_bytes
-    return SplitPrediction(
-        model,
-        machine,
-        split,
-        int(ranks),
-        data,
-        micro_batches,
-        matrix_seconds=matrix,
-        memory_seconds=memory,
-        tensor_seconds=tensor,
-        pipeline_seconds=_pipeline_seconds(boundary_bytes, split, micro_batches, machine),
-        bubble_seconds=(split.pipeline - 1) / (split.chunks * micro_batches) * (matrix + memory + tensor),
-        data_seconds=_data_seconds(parameters, split, data, micro_batches, machine),
-        state_bytes=float(model_state_bytes(parameters, data, split.zero)),
-        activation_bytes=float(kept + activations),
-    )
+    seconds = {
+        "matrices": matrix,
+        "other": other,
+        "tensor": tensor,
+        "pipeline": _pipeline_seconds(boundary_bytes, split, micro_batches, machine),
+        "bubble": (split.pipeline - 1) / (split.chunks * micro_batches) * (matrix + other + tensor),
+        "data": _data_seconds(parameters, split, data, micro_batches, machine),
+    }
+    states = float(model_state_bytes(parameters, data, split.zero))
+    return SplitPrediction(model, machine, split, int(ranks), data, micro_batches, seconds, states, kept + activations)
 
 
 def _divided(model: Transformer, ranks: int, split: Split, sequences: int | None) -> tuple[int, int]:

@@ -7,14 +7,14 @@ import textwrap
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from distlab.costs.prediction.assumptions import ASSUMED, MEANINGS
 from distlab.costs.prediction.data_parallel import predict
-from distlab.costs.prediction.networks import BYTES_PER_PARAMETER, Measurement
+from distlab.costs.prediction.presets import ASSUMED, BYTES_PER_PARAMETER, MEANINGS, Measurement
 from distlab.runtime import tables
 
 WITHIN = 5.0
@@ -44,6 +44,35 @@ class PublishedResult:
     blind_test: int = 0
     program: str = ""
     reason: str = ""
+
+    @property
+    def name(self) -> str:
+        """Model, machine and GPUs; the batch of one GPU and the program where the row has its own."""
+        batch = f", {self.speed.batch} images each" if self.speed else ""
+        program = f", {self.program}" if self.program else ""
+        return f"{self.model} on {self.hardware}, {self.baseline_ranks}→{self.ranks} GPUs{batch}{program}"
+
+    @cached_property
+    def predicted(self) -> float:
+        """The predicted efficiency."""
+        prediction = predict(
+            *(self.model, self.hardware, self.ranks),
+            overlap=self.overlap,
+            baseline_ranks=self.baseline_ranks,
+            speed=self.speed,
+            bytes_per_parameter=self.bytes_per_parameter,
+        )
+        return float(prediction.efficiency[0])
+
+    @property
+    def difference(self) -> float:
+        """Predicted minus published, in percentage points: above 0 where the model is too optimistic."""
+        return 100 * (self.predicted - self.efficiency)
+
+    @property
+    def is_within(self) -> bool:
+        """Whether the prediction is at most WITHIN points off."""
+        return abs(self.difference) <= WITHIN
 
 
 def _rows(
@@ -76,67 +105,20 @@ RESULTS = tuple(row for entry in _CONTENT["results"] for row in _rows(**entry))
 """Every result; the first four are the ones most often quoted."""
 
 
-class Comparison(NamedTuple):
-    """A published result with the predicted efficiency; both are fractions."""
-
-    published: PublishedResult
-    predicted: float
-
-    @property
-    def name(self) -> str:
-        """Model, machine and GPUs; the batch of one GPU and the program where the row has its own."""
-        row = self.published
-        batch = f", {row.speed.batch} images each" if row.speed else ""
-        program = f", {row.program}" if row.program else ""
-        return f"{row.model} on {row.hardware}, {row.baseline_ranks}→{row.ranks} GPUs{batch}{program}"
-
-    @property
-    def difference(self) -> float:
-        """Predicted minus published, in percentage points: above 0 where the model is too optimistic."""
-        return 100 * (self.predicted - self.published.efficiency)
-
-    @property
-    def is_within(self) -> bool:
-        """Whether the prediction is at most WITHIN points off."""
-        return abs(self.difference) <= WITHIN
-
-
-def compare(results: Sequence[PublishedResult] = RESULTS) -> list[Comparison]:
-    """Each published result with its prediction; all under the same assumptions."""
-    comparisons = []
-    for row in results:
-        prediction = predict(
-            row.model,
-            row.hardware,
-            row.ranks,
-            overlap=row.overlap,
-            baseline_ranks=row.baseline_ranks,
-            speed=row.speed,
-            bytes_per_parameter=row.bytes_per_parameter,
-        )
-        comparisons.append(Comparison(row, float(prediction.efficiency)))
-    return comparisons
-
-
-def table(comparisons: Sequence[Comparison]) -> str:
-    """The comparisons as text: published and predicted efficiency in %, the difference in points.
+def table(results: Sequence[PublishedResult]) -> str:
+    """The results as text: published and predicted efficiency in %, the difference in points.
 
     A blind row says so, with the batch of one GPU and the program where it has its own.
     """
     header = (f"{'model':14}", f"{'cluster':22}", f"{'GPUs':>9}", "  published", "  predicted", "  difference", "")
     rows = []
-    for comparison in comparisons:
-        row = comparison.published
+    for row in results:
         batch = f", batch {row.speed.batch}" if row.speed else ""
         program = f", {row.program}" if row.program else ""
         rows.append(
             (
-                row.model,
-                row.hardware,
-                f"{row.baseline_ranks}→{row.ranks}",
-                f"{100 * row.efficiency:.1f}%",
-                f"{100 * comparison.predicted:.1f}%",
-                f"{comparison.difference:+.1f}",
+                *(row.model, row.hardware, f"{row.baseline_ranks}→{row.ranks}"),
+                *(f"{100 * row.efficiency:.1f}%", f"{100 * row.predicted:.1f}%", f"{row.difference:+.1f}"),
                 f"  blind {row.blind_test}{batch}{program}" if row.blind_test else "",
             )
         )
@@ -148,23 +130,23 @@ def describe_assumptions() -> str:
     return "\n".join(f"{name} = {getattr(ASSUMED, name):.3g}: {text}" for name, text in MEANINGS.items())
 
 
-def summary(comparisons: Sequence[Comparison]) -> str:
+def summary(results: Sequence[PublishedResult] = RESULTS) -> str:
     """The medians of the differences' sizes, and the rows that are far off, each with its reason."""
-    first, second = ([item for item in comparisons if item.published.blind_test == test] for test in (1, 2))
+    first, second = ([row for row in results if row.blind_test == test] for test in (1, 2))
     blind = first + second
     medians = (
-        f"{len(blind)} of {len(comparisons)} rows are blind. Median error: {median_error(first):.1f} points in the "
+        f"{len(blind)} of {len(results)} rows are blind. Median error: {median_error(first):.1f} points in the "
         f"first blind test ({len(first)} rows),\n{median_error(second):.1f} in the second ({len(second)}), "
-        f"{median_error(blind):.1f} in both; {median_error(comparisons):.1f} of all rows."
+        f"{median_error(blind):.1f} in both; {median_error(results):.1f} of all rows."
     )
     far_off = [
-        textwrap.fill(f"- {item.name}: {item.difference:+.1f}; {item.published.reason}.", 110, subsequent_indent="  ")
-        for item in comparisons
-        if not item.is_within
+        textwrap.fill(f"- {row.name}: {row.difference:+.1f}; {row.reason}.", 110, subsequent_indent="  ")
+        for row in results
+        if not row.is_within
     ]
     return "\n".join([medians, f"The rows that are further off than {WITHIN:g} points:", *far_off])
 
 
-def median_error(comparisons: Sequence[Comparison]) -> float:
+def median_error(results: Sequence[PublishedResult]) -> float:
     """The median of |predicted − published|, in percentage points."""
-    return float(np.median([abs(item.difference) for item in comparisons]))
+    return float(np.median([abs(row.difference) for row in results]))

@@ -7,10 +7,10 @@ import tomllib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
-from distlab.costs.prediction.hardware import HARDWARE
 from distlab.costs.prediction.model_parallel import Split, predict_split
+from distlab.costs.prediction.presets import HARDWARE
 from distlab.model_parallel.pipelines import bubble_fraction
 from distlab.model_parallel.sharded_optimizers import model_state_bytes
 from distlab.runtime import tables
@@ -64,18 +64,6 @@ def _figures(kind: str, source: str, rows: Sequence[Sequence[Any]], is_described
 _CONTENT = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
 FIGURES = tuple(figure for entry in _CONTENT["figures"] for figure in _figures(**entry))
 THROUGHPUTS = tuple(figure for figure in FIGURES if figure.kind == "throughput")
-
-
-class FigureComparison(NamedTuple):
-    """A published figure with the predicted one."""
-
-    figure: Figure
-    predicted: float
-
-
-def compare_figures(figures: Sequence[Figure] = FIGURES) -> list[FigureComparison]:
-    """Each published figure with the predicted one."""
-    return [FigureComparison(figure, figure.predicted) for figure in figures]
 
 
 def split_sections() -> list[tuple[str, str]]:

@@ -11,32 +11,33 @@ def test_one_device_only_computes() -> None:
     prediction = predict_split("gpt-1.7b", "selene", 1)
     model = TRANSFORMERS["gpt-1.7b"]
     assert prediction.sequences == 4
-    assert prediction.matrix_seconds == pytest.approx(model.training_flops(4) / (0.63 * 312e12))
-    assert prediction.memory_seconds == pytest.approx(4 * 24 * 8 * model.layer_activation_bytes(1) / 2039e9)
-    rest = (prediction.tensor_seconds, prediction.pipeline_seconds, prediction.bubble_seconds, prediction.data_seconds)
-    assert rest == (0, 0, 0, 0)
+    assert prediction.seconds["matrices"] == pytest.approx(model.training_flops(4) / (0.63 * 312e12))
+    assert prediction.seconds["other"] == pytest.approx(4 * 24 * 8 * model.layer_activation_bytes(1) / 2039e9)
+    assert [prediction.seconds[part] for part in ("tensor", "pipeline", "bubble", "data")] == [0, 0, 0, 0]
 
 
 def test_tensor_ranks_all_reduce_six_times_a_layer() -> None:
     prediction = predict_split("gpt-3.6b", "selene", 2, Split(tensor=2), sequences=4)
     link = HARDWARE["selene"].inside
     all_reduce = 2 * link.latency + 2 * 2048 * 3072 * link.seconds_per_byte / 0.82
-    assert prediction.tensor_seconds == pytest.approx(4 * 30 * 6 * all_reduce)
+    assert prediction.seconds["tensor"] == pytest.approx(4 * 30 * 6 * all_reduce)
 
 
 @pytest.mark.parametrize(("stages", "sequences", "chunks"), [(4, 16, 1), (8, 64, 5)])
 def test_the_bubble_is_that_of_the_virtual_cluster(stages: int, sequences: int, chunks: int) -> None:
     prediction = predict_split("gpt-146b", "selene", 8 * stages, Split(8, stages, chunks=chunks), sequences=sequences)
-    computing = prediction.matrix_seconds + prediction.memory_seconds + prediction.tensor_seconds
+    computing = prediction.seconds["matrices"] + prediction.seconds["other"] + prediction.seconds["tensor"]
     run = simulate("interleaved" if chunks > 1 else "1f1b", stages, sequences, chunks)
     assert prediction.micro_batches == sequences
-    assert prediction.bubble_seconds / (computing + prediction.bubble_seconds) == pytest.approx(run.bubble_fraction)
+    assert prediction.seconds["bubble"] / (computing + prediction.seconds["bubble"]) == pytest.approx(
+        run.bubble_fraction
+    )
     assert prediction.bubble_fraction == pytest.approx(run.bubble_fraction)
 
 
 def test_zero_3_sends_half_as_much_again_and_more_with_each_micro_batch() -> None:
     def data_seconds(zero: int, sequences: int) -> float:
-        return predict_split("gpt-7.5b", "selene", 64, Split(zero=zero), sequences=sequences).data_seconds
+        return predict_split("gpt-7.5b", "selene", 64, Split(zero=zero), sequences=sequences).seconds["data"]
 
     usual = data_seconds(0, 64)
     assert data_seconds(1, 64) == data_seconds(2, 64) == data_seconds(0, 256) == usual

@@ -6,13 +6,13 @@ import pytest
 
 from distlab.costs.measured.measurement import WrongMeasurement, read, require_same_set_up, write
 from distlab.costs.measured.prediction import predict_measured
-from distlab.costs.measured.report import as_table, residuals
+from distlab.costs.reports import of_measured, residuals
 from tests.distlab.costs.measured.synthetic import exactly, measurement
 
 
 def test_the_table_has_the_numbers_of_the_prediction() -> None:
     prediction = predict_measured(measurement(), [2, 3, 1024])
-    lines = as_table(prediction).splitlines()
+    lines = of_measured(prediction).splitlines()
     cells, step = lines[3].split(), prediction.step_seconds[2]
     assert cells[:3] == ["1024", f"{1e3 * step:.1f}", "ms"]
     assert cells[-3:-1] == [f"{1024 * 16 / step:,.0f}", f"{2 / step:.1f}%"]  # 0.02 s of computing
