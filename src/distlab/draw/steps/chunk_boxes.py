@@ -1,5 +1,7 @@
 """A rank's chunks after one step, as boxes: a segment for each rank's share, and marks for what happens to a chunk."""
 
+from collections import Counter
+
 from matplotlib.colors import to_hex
 
 from distlab.draw.collective_tasks import Element, Fault
@@ -49,9 +51,7 @@ class Boxes:
         element = self._element(step, rank, number)
         task, position = self.trace.task, self.trace.boxes[number]
         fault = self.trace.fault(step, rank, position) or Fault()
-        counts: dict[int, int] = {}
-        for (owner, _), count in sorted(element.counts.items()) if element else []:
-            counts[owner] = counts.get(owner, 0) + count
+        counts = Counter(element.ranks if element else ())
         strange = {owner for owner, _ in fault.strange}
 
         stamps = [Stamp(rectangle("box", *self.box, "white", _PALE, 0.6), x, y)]
