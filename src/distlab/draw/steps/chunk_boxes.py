@@ -69,21 +69,19 @@ class Boxes:
             elif owner in fault.twice:
                 stamps += self._segment(f"share {owner} twice", f"{counts[owner]}×", place, INK)
             elif owner in counts:
-                face = fill_of(owner)
-                stamps += self._segment(f"share {owner}", self._name(owner, element), place, face)
+                stamps += self._segment(f"share {owner}", self._name(owner, element), place, fill_of(owner))
             elif owner in fault.missing:
                 stamps += self._segment(f"missing share {owner}", "–", place, "white")
-        if fault != Fault():
-            frame = rectangle("wrong chunk", *self.box, "none", INK, 1.5, dashed=True, layer=2)
-        elif element is None:
-            frame = rectangle("no chunk", *self.box, "none", _PALE, 0.6, layer=2)
-        elif element == task.ends[rank][position]:
-            frame = rectangle("finished chunk", *self.box, "none", INK, 1.5, layer=2)
-        else:
-            frame = rectangle("chunk", *self.box, "none", QUIET, 0.6, layer=2)
-        stamps.append(Stamp(frame, x, y))
-        if fault != Fault():
+        if is_wrong := fault != Fault():
+            name, edge, width = "wrong chunk", INK, 1.5
             stamps.append(Stamp(words("!", POINTS, INK, bold=True), x + self.box[0] / 2, self._above(y)))
+        elif element is None:
+            name, edge, width = "no chunk", _PALE, 0.6
+        elif element == task.ends[rank][position]:
+            name, edge, width = "finished chunk", INK, 1.5
+        else:
+            name, edge, width = "chunk", QUIET, 0.6
+        stamps.append(Stamp(rectangle(name, *self.box, "none", edge, width, dashed=is_wrong, layer=2), x, y))
         return stamps
 
     def marks(self, step: int, rank: int, x: float, y: float) -> list[Stamp]:
