@@ -49,7 +49,7 @@ class Boxes:
     def box_after(self, step: int, rank: int, number: int, x: float, y: float) -> list[Stamp]:
         """Box `number` of `rank` after `step`, with its lower left corner at x, y."""
         element = self._element(step, rank, number)
-        task, position = self.trace.task, self.trace.boxes[number]
+        task, position = self.trace.task, self.trace.boxes[number].start
         fault = self.trace.fault(step, rank, position) or Fault()
         counts = Counter(element.ranks if element else ())
         strange = {owner for owner, _ in fault.strange}
@@ -91,13 +91,13 @@ class Boxes:
         down = polygon("changed", [(-size, size), (size, size), (0, -size)], INK)
         right = polygon("sent next", [(-size, size), (-size, -size), (size, 0)], INK)
         for number in self.trace.boxes_changed(step, rank):
-            if self.trace.fault(step, rank, self.trace.boxes[number]) is None:
+            if self.trace.fault(step, rank, self.trace.boxes[number].start) is None:
                 stamps.append(Stamp(down, self._middle(x, number), self._above(y)))
         for message in self.trace.arriving_in(step + 1):
             if message.source == rank:
                 for number in self.trace.boxes_sent(message):
                     below, middle = y - 0.08, self._middle(x, number)
-                    sent = self.trace.sent_from(message, number)
+                    sent = self.trace.sent_from(message, self.trace.boxes[number])
                     if sent is not None and not self.trace.adds and sent != self._element(step, rank, number):
                         # Another chunk has taken its place in the picture; the program still has it elsewhere.
                         stamps.append(Stamp(words(self._name(sent.ranks[0], sent), POINTS), middle, below))
@@ -107,10 +107,8 @@ class Boxes:
 
     def chunk_numbers(self, x: float, y: float) -> list[Stamp]:
         """The number of each box's chunk in a line at height y above boxes that begin at x."""
-        chunks = [self.trace.task.chunk_of(position) for position in self.trace.boxes]
-        return [
-            Stamp(words(str(chunk), POINTS, QUIET), self._middle(x, number), y) for number, chunk in enumerate(chunks)
-        ]
+        chunks = [str(self.trace.task.chunk_of(box.start)) for box in self.trace.boxes]
+        return [Stamp(words(chunk, POINTS, QUIET), self._middle(x, number), y) for number, chunk in enumerate(chunks)]
 
     def _name(self, owner: int, element: Element) -> str:
         """The text of a segment: whose share it is, and where chunks change places which of its chunks it was."""
@@ -127,7 +125,7 @@ class Boxes:
 
     def _element(self, step: int, rank: int, number: int) -> Element:
         """The first element of the box."""
-        return self.trace.holdings[step][rank][self.trace.boxes[number]]
+        return self.trace.holdings[step][rank][self.trace.boxes[number].start]
 
     def _middle(self, x: float, number: int) -> float:
         return x + number * self.pitch + self.box[0] / 2

@@ -3,6 +3,7 @@
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import pairwise
 from typing import Any, Literal, NamedTuple, cast
 
 import numpy as np
@@ -79,17 +80,16 @@ class History:
         return [list(by_step) for by_step in zip(*by_rank, strict=True)]
 
     @cached_property
-    def boxes(self) -> list[int]:
-        """The first position of each box; a box is a chunk, or a part of one if its elements differ somewhere."""
+    def boxes(self) -> list[range]:
+        """The positions in each box; a box is a chunk, or a part of one if its elements differ somewhere."""
         rows = {row for by_rank in self.holdings for row in by_rank}
         chunk_of = self.task.chunk_of
-        return [
+        ends = [
             position
-            for position in range(self.task.length)
-            if position == 0
-            or chunk_of(position) != chunk_of(position - 1)
-            or not all(_continues(row, position) for row in rows)
+            for position in range(1, self.task.length)
+            if chunk_of(position) != chunk_of(position - 1) or not all(_continues(row, position) for row in rows)
         ]
+        return [range(start, end) for start, end in pairwise([0, *ends, self.task.length])]
 
     @cached_property
     def adds(self) -> bool:
@@ -97,38 +97,27 @@ class History:
         every = (element for by_rank in self.holdings for row in by_rank for element in row if element is not None)
         return self.task.adds or any(element.counts.total() > 1 for element in every)
 
-    @property
-    def is_over(self) -> bool:
-        """Whether every rank's program ended, so that nothing may be missing in the last step."""
-        return self.error is None
-
     def arriving_in(self, step: int) -> list[StepMessage]:
         """The messages of that step."""
         return [message for message in self.messages if message.step == step]
 
     def boxes_sent(self, message: StepMessage) -> list[int]:
         """The boxes, by number, whose content the message carries."""
-        return [number for number in range(len(self.boxes)) if self.sent_from(message, number) is not None]
+        return [number for number, box in enumerate(self.boxes) if self.sent_from(message, box) is not None]
 
-    def sent_from(self, message: StepMessage, box: int) -> Element:
+    def sent_from(self, message: StepMessage, box: range) -> Element:
         """The first element that the message carries from that box of its sender; None if there is none."""
-        inside = self._positions(box)
         for number, element in enumerate(message.content):
             place = min(element.positions) if element is not None else -1
-            if (place if message.position is None else message.position + number) in inside:
+            if (place if message.position is None else message.position + number) in box:
                 return element
         return None
 
     def boxes_changed(self, step: int, rank: int) -> list[int]:
         """The boxes of that rank, by number, whose content differs after `step` from what it was before."""
-        if step == 0:
-            return []
-        before, after = self.holdings[step - 1][rank], self.holdings[step][rank]
-        return [
-            number
-            for number in range(len(self.boxes))
-            if any(before[position] != after[position] for position in self._positions(number))
-        ]
+        before, after = self.holdings[max(step - 1, 0)][rank], self.holdings[step][rank]
+        cuts = [slice(box.start, box.stop) for box in self.boxes]
+        return [number for number, cut in enumerate(cuts) if before[cut] != after[cut]]
 
     def fault(self, step: int, rank: int, position: int) -> Fault | None:
         """What is wrong at that position of `rank` after `step`, in the end also if it should not be returned."""
@@ -161,7 +150,7 @@ class History:
         counted = f"{wrong} chunk{' is' if wrong == 1 else 's are'}"
         if all(None not in holding for holding in self.task.ends):
             counted = f"{wrong} of {self.size * min(self.size, self.task.length)} chunks are"
-        return f"{first} {counted} wrong {'in the end' if self.is_over else 'where it stopped'}."
+        return f"{first} {counted} wrong {'where it stopped' if self.error else 'in the end'}."
 
     def waiting(self) -> dict[int, str]:
         """Whom each rank of a deadlock waits for, in words, by rank."""
@@ -173,15 +162,16 @@ class History:
         }
 
     def _is_end(self, step: int) -> bool:
-        return self.is_over and step == self.last
+        """Whether every rank's program has ended, so that nothing may be missing."""
+        return self.error is None and step == self.last
 
     def _wrong_result(self) -> str | None:
         """In words, that something else was returned than what is needed, although no chunk is wrong."""
-        if self.is_over and self.results is None:
+        if self.error is None and self.results is None:
             return "The ranks do not return one array of sums each."
         for rank, result in enumerate(self.results or ()):
             needed = [self.task.ends[rank][position] for position in self.task.needed(rank)]
-            if needed and (not isinstance(result, np.ndarray) or elements(result) != needed):
+            if needed and elements(result) != needed:
                 return f"Rank {rank} does not return the array that it should."
         return None
 
@@ -200,10 +190,6 @@ class History:
         if fault.needed is not None:
             parts.append(f"is returned, but chunk {fault.needed} is needed")
         return ", and ".join(parts)
-
-    def _positions(self, box: int) -> range:
-        stop = self.boxes[box + 1] if box + 1 < len(self.boxes) else self.task.length
-        return range(self.boxes[box], stop)
 
 
 @dataclass

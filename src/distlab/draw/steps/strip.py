@@ -125,7 +125,7 @@ def _draw_message(axes: Axes, message: StepMessage, left: float, first: float, r
 
 
 def _in_words(trace: History, message: StepMessage) -> str:
-    chunks = sorted({trace.task.chunk_of(trace.boxes[number]) for number in trace.boxes_sent(message)})
+    chunks = sorted({trace.task.chunk_of(trace.boxes[number].start) for number in trace.boxes_sent(message)})
     what = "nothing"
     if chunks:
         what = f"chunk {chunks[0]}" if len(chunks) == 1 else f"chunks {', '.join(map(str, chunks))}"
