@@ -84,12 +84,14 @@ class History:
         """The positions in each box; a box is a chunk, or a part of one if its elements differ somewhere."""
         rows = {row for by_rank in self.holdings for row in by_rank}
         chunk_of = self.task.chunk_of
-        ends = [
+        starts = [
             position
-            for position in range(1, self.task.length)
-            if chunk_of(position) != chunk_of(position - 1) or not all(_continues(row, position) for row in rows)
+            for position in range(self.task.length)
+            if position == 0
+            or chunk_of(position) != chunk_of(position - 1)
+            or not all(_continues(row, position) for row in rows)
         ]
-        return [range(start, end) for start, end in pairwise([0, *ends, self.task.length])]
+        return [range(start, end) for start, end in pairwise([*starts, self.task.length])]
 
     @cached_property
     def adds(self) -> bool:
