@@ -158,14 +158,14 @@ class LaunchedRun:
     """What a job gave.
 
     exit_codes: by the name of the process, −n after signal n, None for one that the launcher ended.  output: what
-    each process printed, on standard output and error, without TensorFlow's C++ notes.  result: what the JSON file
-    at the place of `{result}` contained.  seconds: how long the job took.
+    each process printed, on standard output and error, without TensorFlow's C++ notes.  seconds: how long the job
+    took.  result: what the JSON file at the place of `{result}` contained.
     """
 
-    exit_codes: dict[str, int | None] = field(default_factory=dict)
-    output: dict[str, str] = field(default_factory=dict)
+    exit_codes: dict[str, int | None]
+    output: dict[str, str]
+    seconds: float
     result: object = None
-    seconds: float = 0.0
 
 
 class LaunchError(PlainError, RuntimeError):
