@@ -90,12 +90,12 @@ def memory_gib() -> float:
 
 def gpu_names() -> list[str]:
     """The names of the GPUs that `nvidia-smi` lists; empty without one."""
-    return _nvidia_smi("--query-gpu=name", "--format=csv,noheader").splitlines()
+    return nvidia_smi("--query-gpu=name", "--format=csv,noheader").splitlines()
 
 
 def topology() -> str:
     """How the devices are connected: `nvidia-smi topo -m` where there are GPUs, else the processor's parts."""
-    if report := _nvidia_smi("topo", "-m"):
+    if report := nvidia_smi("topo", "-m"):
         return report
     nodes = sorted(Path("/sys/devices/system/node").glob("node[0-9]*"))
     physical = psutil.cpu_count(logical=False)
@@ -104,7 +104,8 @@ def topology() -> str:
     return "\n".join([*lines, "no GPU, so there are no links between GPUs to show"])
 
 
-def _nvidia_smi(*arguments: str) -> str:
+def nvidia_smi(*arguments: str) -> str:
+    """What `nvidia-smi` prints; nothing where there is none, or where it fails."""
     if not shutil.which("nvidia-smi"):
         return ""
     answer = subprocess.run(["nvidia-smi", *arguments], capture_output=True, text=True, timeout=20, check=False)

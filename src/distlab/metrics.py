@@ -1,7 +1,6 @@
 """Measuring a run: elapsed and CPU time, throughput, speed-up, and how busy every core and GPU was over time."""
 
 import statistics
-import subprocess
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -11,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 import psutil
 
-from distlab.devices import gpu_names
+from distlab.devices import gpu_names, nvidia_smi
 
 
 @dataclass
@@ -122,11 +121,7 @@ class Utilisation:
 
 
 def _gpu_utilisation(count: int) -> list[float]:
-    """The percentage of each of `count` GPUs; all not a number when `nvidia-smi` has no figure for one of them."""
-    query = ["nvidia-smi", "--query-gpu=utilization.gpu", "--format=csv,noheader,nounits"]
-    try:
-        answer = subprocess.run(query, capture_output=True, text=True, timeout=20, check=False).stdout
-        figures = [float(line) for line in answer.split()]
-    except (subprocess.TimeoutExpired, ValueError):  # a GPU divided by MIG answers [N/A]
-        figures = []
+    """The percentage of each of `count` GPUs; not a number for one without a figure, as a GPU divided by MIG."""
+    answer = nvidia_smi("--query-gpu=utilization.gpu", "--format=csv,noheader,nounits").splitlines()
+    figures = [float(line) if line.isdecimal() else float("nan") for line in answer]
     return figures if len(figures) == count else [float("nan")] * count

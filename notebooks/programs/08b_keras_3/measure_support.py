@@ -1,6 +1,6 @@
 """Measure the table "strategy × training API": run every cell, and judge what it computed.
 
-    python measure_support.py    # writes support_table.json and support_table.md here
+    python measure_support.py    # writes support_table.json here
 
 `make support-table` does the same. `support_cell.py` and `horovod_cell.py` say how to start a
 cell by hand, with mpirun and under Slurm. "works" means that a run computed what the default
@@ -8,6 +8,7 @@ strategy computes under the same Keras: the same weights where updates are synch
 update made and a smaller loss where they are not.
 """
 
+import json
 import platform
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -17,7 +18,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from distlab import checks, devices, launch, strategy_support
+from distlab import checks, devices, launch
 from distlab.strategy_support import MeasuredRun, judge
 
 FOLDER = Path(__file__).parent
@@ -122,6 +123,9 @@ if __name__ == "__main__":
     cells: dict = {strategy: {api: {} for api in APIS} for strategy in ROWS}
     for strategy, api, keras in product(ROWS, APIS, KERASES):  # the default strategy's first
         cells[strategy][api][keras] = cell(strategy, api, keras)
-    table = measured_with() | {"apis": APIS, "kerases": KERASES, "cells": cells}
     titles = {name: {"name": row.name, "set_up": row.set_up} for name, row in ROWS.items()}
-    strategy_support.write(table | {"strategies": titles}, TABLE)
+    names = {"strategies": titles, "apis": APIS, "kerases": KERASES}
+    TABLE.write_text(
+        json.dumps(measured_with() | names | {"cells": cells}, indent=1, ensure_ascii=False)
+        + "\n"
+    )

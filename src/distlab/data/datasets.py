@@ -83,9 +83,9 @@ def load(name: str) -> Dataset:
     if name == "digits":
         return _digits()
     place = find(name)
-    if place is None and (own_folder := _own_folder()):
+    if place is None and (own_folder := os.environ.get("DISTLAB_DATA")):
         raise DataError(
-            f"DISTLAB_DATA={str(own_folder)!r} holds no {name}.npz, and no cache does; put the file there, or unset "
+            f"DISTLAB_DATA={own_folder!r} holds no {name}.npz, and no cache does; put the file there, or unset "
             "DISTLAB_DATA to download the data set."
         )
     place = place or _downloaded(name)
@@ -93,17 +93,14 @@ def load(name: str) -> Dataset:
 
 
 def find(name: str) -> Path | None:
-    """Where `load` would read a data set from: an .npz file, or a folder of archives; None if it would read none.
-
-    Raises DataError when DISTLAB_DATA names no folder.
-    """
+    """Where `load` would read a data set from: an .npz file, or a folder of archives; None if it would read none."""
     if name == "digits":
         return None
     homes = [Path(home) for home in (os.environ.get("KERAS_HOME"), Path.home() / ".keras") if home]
     folders = [*(home / "datasets" for home in homes), _cache()]
     places = [place for folder in folders for place in (folder / f"{name}.npz", _archives_folder(folder, name))]
-    if own_folder := _own_folder():
-        places.insert(0, own_folder / f"{name}.npz")
+    if own_folder := os.environ.get("DISTLAB_DATA"):
+        places.insert(0, Path(own_folder) / f"{name}.npz")
     return next((place for place in places if _is_there(place)), None)
 
 
@@ -115,17 +112,6 @@ def describe(name: str) -> str:
     train, test = load(name)
     choice = "dataset=mnist for MNIST" if name == "digits" else "dataset=digits for the set that needs no network"
     return f"Data: {name}, {len(train.images):,} training and {len(test.images):,} test images (pass {choice})"
-
-
-def _own_folder() -> Path | None:
-    """The folder that DISTLAB_DATA names; None without it."""
-    if not (name := os.environ.get("DISTLAB_DATA")):
-        return None
-    folder = Path(name).expanduser().absolute()
-    if not folder.is_dir():
-        kind = "is no folder" if folder.exists() else "does not exist"
-        raise DataError(f"DISTLAB_DATA={str(folder)!r} {kind}; set it to the folder with NAME.npz, or unset it.")
-    return folder
 
 
 def _cache() -> Path:

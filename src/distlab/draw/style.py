@@ -4,11 +4,10 @@ import io
 import re
 from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import matplotlib.pyplot as plt
 from IPython.display import display
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 if TYPE_CHECKING:
@@ -89,14 +88,12 @@ def svg(figure: Figure, description: str) -> str:
     return f'<svg role="img" aria-label="{label}" {tag}>\n <title>{label}</title>{content}'
 
 
-def show(figure: Figure | Axes, description: str) -> None:
-    """Display a figure, or that of axes, in a notebook with a text description, and close it.
+def show(figure: Figure, description: str) -> None:
+    """Display a figure in a notebook with a text description, and close it.
 
     The description says what the picture shows to someone who cannot see it. It also replaces the picture where
     pictures cannot be displayed.
     """
-    if isinstance(figure, Axes):
-        figure = cast(Figure, figure.get_figure(root=True))
     display({"image/svg+xml": svg(figure, description), "text/plain": description}, raw=True)
     plt.close(figure)
 

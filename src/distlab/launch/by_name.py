@@ -3,11 +3,11 @@
 import shlex
 import sys
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from cyclopts import Parameter
 
-from distlab.launch.job import SECONDS, START_SECONDS, LaunchError
+from distlab.launch.job import SECONDS, START_SECONDS, LaunchError, Settings
 from distlab.launch.starters import PROCESSES, horovodrun, mpirun, mxnet, tensorflow, torchrun
 from distlab.runtime import processes
 
@@ -44,12 +44,7 @@ def launch(
         start_seconds: Deadline for connecting.
     """
     processes.end_on_signals()
-    settings: dict[str, Any] = {
-        "seconds": seconds,
-        "start_seconds": start_seconds,
-        "module": module,
-        "python": python or sys.executable,
-    }
+    settings = Settings(seconds=seconds, start_seconds=start_seconds, module=module, python=python or sys.executable)
     own = {"options": shlex.split(options)} if options is not None else {}
     try:
         if with_ is None:

@@ -23,8 +23,8 @@ _LOST_PEER = re.compile(
 )
 # TensorFlow's C++ also notes what happens while a process that has failed takes itself apart.
 _NOTE_OF_CPP = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:|[IWEF]\d{4} \d\d:")
-# What TensorFlow notes, in three lines, of a worker that has left: also of one that was done before this process.
-_LEFT_WORKER = re.compile(
+# What TensorFlow notes, in three lines, of a worker that has left: no fault if that was done before this process.
+LEFT_WORKER = re.compile(
     r"E\d{4} \d\d:.* The following tasks are unhealthy \(stopped sending heartbeats\):$"
     r"|/job:\w+/replica:\d+/task:\d+$|The tasks have crashed\. Check the task logs for an earlier error"
 )
@@ -40,11 +40,6 @@ class Cause(IntEnum):
     LOST_RANK = 2
     """What has started the ranks fails because one of them did."""
     ENDED_BY_JOB = 3
-
-
-def notes_left_worker(line: str) -> bool:
-    """Whether TensorFlow notes in this line that a worker has left: no fault if one has ended well."""
-    return _LEFT_WORKER.match(line) is not None
 
 
 def in_order(

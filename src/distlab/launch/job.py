@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TypedDict
 
 from distlab.runtime.errors import PlainError
 from distlab.runtime.tables import as_typed
@@ -79,8 +80,7 @@ class Job:
     ranks_may_fail: bool = False
 
 
-@dataclass(kw_only=True)
-class Settings:
+class Settings(TypedDict, total=False):
     """The settings that every way of starting accepts.
 
     seconds: for the whole job.  start_seconds: until every rank has connected.  echo: print the shell commands that do
@@ -94,6 +94,23 @@ class Settings:
     first.
     """
 
+    seconds: float
+    start_seconds: float
+    echo: bool
+    result: bool
+    environment: Mapping[str, str]
+    prepared: bool
+    module: bool
+    python: str | Path
+
+
+@dataclass
+class LaunchedProgram:
+    """What the processes of a job run, with the `Settings` of the job."""
+
+    file: str | Path
+    arguments: Sequence[object]
+    python_options: Sequence[str] = ()
     seconds: float = SECONDS
     start_seconds: float = START_SECONDS
     echo: bool = True
@@ -102,15 +119,6 @@ class Settings:
     prepared: bool = True
     module: bool = False
     python: str | Path = sys.executable
-
-
-@dataclass
-class LaunchedProgram(Settings):
-    """What the processes of a job run, and how long they may."""
-
-    file: str | Path
-    arguments: Sequence[object]
-    python_options: Sequence[str] = ()
 
     def __post_init__(self) -> None:
         """Raises LaunchError if there is no such program."""
@@ -150,14 +158,14 @@ class LaunchedRun:
     """What a job gave.
 
     exit_codes: by the name of the process, −n after signal n, None for one that the launcher ended.  output: what
-    each process printed, on standard output and error, without TensorFlow's C++ notes.  result: what the JSON file
-    at the place of `{result}` contained.  seconds: how long the job took.
+    each process printed, on standard output and error, without TensorFlow's C++ notes.  seconds: how long the job
+    took.  result: what the JSON file at the place of `{result}` contained.
     """
 
-    exit_codes: dict[str, int | None] = field(default_factory=dict)
-    output: dict[str, str] = field(default_factory=dict)
+    exit_codes: dict[str, int | None]
+    output: dict[str, str]
+    seconds: float
     result: object = None
-    seconds: float = 0.0
 
 
 class LaunchError(PlainError, RuntimeError):

@@ -45,9 +45,6 @@ class Ended(NamedTuple):
     moment: float
 
 
-Event = Started | Line | Ended
-
-
 class Reports(socketserver.ThreadingUnixStreamServer):
     """Listens at a Unix socket until the block is left, and puts what it is told into `events`."""
 
@@ -57,7 +54,7 @@ class Reports(socketserver.ThreadingUnixStreamServer):
     def __init__(self, path: Path) -> None:
         """Listen at `path`."""
         super().__init__(str(path), _Reporter)
-        self.events: queue.Queue[Event] = queue.Queue(_MOST_WAITING)
+        self.events: queue.Queue[Started | Line | Ended] = queue.Queue(_MOST_WAITING)
         threading.Thread(target=self.serve_forever, args=(0.05,), daemon=True).start()
 
     def __exit__(self, *error: object) -> None:

@@ -7,11 +7,11 @@ or DeadlinePassed; in no case is one left.
 import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Unpack
 
 from distlab import devices
 from distlab.cluster_spec import tf_config
-from distlab.launch.job import Command, Job, LaunchedProgram, LaunchedRun, free_addresses
+from distlab.launch.job import Command, Job, LaunchedProgram, LaunchedRun, Settings, free_addresses
 from distlab.launch.supervisor import run
 
 PROCESSES = 2
@@ -25,7 +25,7 @@ def tensorflow(
     workers: int = PROCESSES,
     parameter_servers: int = 0,
     may_lose: bool = False,
-    **settings: Any,
+    **settings: Unpack[Settings],
 ) -> LaunchedRun:
     """Run a TensorFlow program as a cluster of processes, each with its TF_CONFIG.
 
@@ -55,7 +55,7 @@ def tensorflow(
     return run(launched, job)
 
 
-def alone(program: str | Path, *arguments: object, **settings: Any) -> LaunchedRun:
+def alone(program: str | Path, *arguments: object, **settings: Unpack[Settings]) -> LaunchedRun:
     """Run a program as one process, which may start others; its name is "program"."""
     launched = LaunchedProgram(program, arguments, **settings)
     return run(launched, lambda: Job([Command("program", launched.environment)], [], ["program"]))
@@ -66,7 +66,7 @@ def mpirun(
     *arguments: object,
     ranks: int = PROCESSES,
     options: Sequence[str] = (),
-    **settings: Any,
+    **settings: Unpack[Settings],
 ) -> LaunchedRun:
     """Run a program as ranks of MPI; `options` go to mpirun. Names of the processes: "rank 0" and so on."""
     as_root = ["--allow-run-as-root"] if os.geteuid() == 0 else []
@@ -83,7 +83,7 @@ def horovodrun(
     *arguments: object,
     ranks: int = PROCESSES,
     options: Sequence[str] = ("--gloo",),
-    **settings: Any,
+    **settings: Unpack[Settings],
 ) -> LaunchedRun:
     """Run a program under horovodrun; `options` go to it. Names of the processes: "rank 0" and so on.
 
@@ -95,7 +95,9 @@ def horovodrun(
     return _run_ranks(launched, ranks, "horovodrun", ["-np", str(ranks), *options], is_elastic)
 
 
-def mxnet(program: str | Path, *arguments: object, workers: int = 2, servers: int = 1, **settings: Any) -> LaunchedRun:
+def mxnet(
+    program: str | Path, *arguments: object, workers: int = 2, servers: int = 1, **settings: Unpack[Settings]
+) -> LaunchedRun:
     """Run a program of MXNet with a scheduler, `servers` that hold the key-value store, and `workers`.
 
     The job is over when all workers are; the launcher then ends the rest. Names of the processes: "scheduler",
@@ -124,7 +126,7 @@ def torchrun(
     *arguments: object,
     ranks: int = PROCESSES,
     options: Sequence[str] = (),
-    **settings: Any,
+    **settings: Unpack[Settings],
 ) -> LaunchedRun:
     """Run a PyTorch program under torchrun; `options` go to it. Names of the processes: "rank 0" and so on."""
     launched = LaunchedProgram(program, arguments, **settings)

@@ -14,7 +14,7 @@ from pathlib import Path
 import psutil
 
 from distlab.launch import fork_server, rank_process
-from distlab.launch.first_failure import Cause, in_order, notes_left_worker
+from distlab.launch.first_failure import LEFT_WORKER, Cause, in_order
 from distlab.launch.job import (
     HOST,
     RESULT,
@@ -165,7 +165,7 @@ class _Supervisor:
             case Line(name, text):
                 self._lines.setdefault(name, deque(maxlen=_KEPT_LINES)).append(text)
                 is_over = any(end.status == 0 for end in self._ended.values())
-                if self._launched.echo and not (is_over and notes_left_worker(text)):
+                if self._launched.echo and not (is_over and LEFT_WORKER.match(text)):
                     print(f"[{name}] {text}", flush=True)
             case Ended(name):
                 self._ended[name] = event

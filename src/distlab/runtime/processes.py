@@ -52,18 +52,14 @@ def _with_marks_of_this_process(mark: str) -> str:
 
 def alive(mark: str) -> list[psutil.Process]:
     """The living processes that carry the mark; never this process itself."""
-    marked = []
-    for process in psutil.process_iter():
-        with suppress(psutil.Error):
-            if mark in process.environ().get(MARK, "").split() and _is_alive(process):
-                marked.append(process)
-    return marked
+    return [process for process in psutil.process_iter() if _is_alive(process, mark)]
 
 
-def _is_alive(process: psutil.Process) -> bool:
-    """Whether it is another process than this one, and not over."""
+def _is_alive(process: psutil.Process, mark: str | None = None) -> bool:
+    """Whether it is another process than this one, not over, and carries the mark if one is given."""
     with suppress(psutil.Error):
-        return process.pid != os.getpid() and process.status() != psutil.STATUS_ZOMBIE
+        carries = mark is None or mark in process.environ().get(MARK, "").split()
+        return carries and process.pid != os.getpid() and process.status() != psutil.STATUS_ZOMBIE
     return False
 
 

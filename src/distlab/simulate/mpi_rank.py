@@ -14,7 +14,7 @@ import time
 import traceback
 from collections.abc import Coroutine
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -30,9 +30,6 @@ from distlab.simulate.errors import (
 )
 from distlab.simulate.rank import NumberedRank
 from distlab.simulate.world import Program
-
-if TYPE_CHECKING:
-    from mpi4py import MPI
 
 _HEADER_BYTES = 64  # in front of a message's data, which so begin where an array of any dtype may
 
@@ -58,13 +55,13 @@ class MpiRank(NumberedRank):
     may have up to 2 GiB.
     """
 
-    def __init__(self, communicator: "MPI.Comm | None" = None) -> None:
-        """A rank of `communicator`, MPI's world by default; every rank of it must be made at the same point."""
+    def __init__(self) -> None:
+        """A rank of MPI's world; every process must make its own at the same point."""
         from mpi4py import MPI
 
         self._mpi = MPI
         # Its own communicator, so that its messages do not meet those of the program around it.
-        self.communicator = (MPI.COMM_WORLD if communicator is None else communicator).Dup()
+        self.communicator = MPI.COMM_WORLD.Dup()
         self.index = self.communicator.rank
         self.size = self.communicator.size
         self.bytes_sent = 0
@@ -155,13 +152,13 @@ def _packed(array: np.ndarray) -> np.ndarray:
     return packed
 
 
-def run_over_mpi(program: Program, *inputs: object, communicator: "MPI.Comm | None" = None) -> MpiRun:
+def run_over_mpi(program: Program, *inputs: object) -> MpiRun:
     """Run `program(rank, *inputs)` with this process as one of the ranks; every process must call it.
 
     If the program fails on one of several ranks, the exception is printed with the rank's number and every rank's
     process is ended, since the others would wait forever; a rank that is alone raises the exception.
     """
-    rank = MpiRank(communicator)
+    rank = MpiRank()
     try:
         result = _completed(program(rank, *inputs), rank)
         elapsed = rank.now

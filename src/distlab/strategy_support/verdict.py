@@ -1,8 +1,9 @@
 """Judging one cell of the support table: did the run compute what it had to?"""
 
 import re
+import textwrap
 from collections.abc import Sequence
-from typing import Any, NamedTuple, TypedDict
+from typing import Any, NamedTuple
 
 from numpy.typing import ArrayLike
 
@@ -12,25 +13,17 @@ LONGEST_ERROR = 130
 # What the end of one process makes the others say.
 CONSEQUENCES = ("UnavailableError", "AbortedError", "CancelledError", "HorovodInternalError")
 _TRACEBACK = "Traceback (most recent call last):\n"
-_ADDRESS = r"(?:\[[0-9a-f:]+\]|\b[\w.-]+):\d{4,5}\b|\b\d{1,3}(?:\.\d{1,3}){3}\b"
-_PATH = r"(?<![\w/])(?:/[\w.+-]+){2,}/?"
-_NUMBER_OF_OBJECT = r"\b0x[0-9a-f]+|(?<=id=)\d+"
-
-
-class CellResult(TypedDict):
-    """What the program of a cell writes: replicas that trained, updates counted, the loss, and the last weights."""
-
-    replicas: int
-    updates: int
-    loss_before: float
-    loss_after: float
-    weights: list[Any]  # nested lists, one per array
+# Addresses, paths and numbers of objects.
+_OF_THE_MACHINE = r"(?:\[[0-9a-f:]+\]|\b[\w.-]+):\d{4,5}\b|(?<![\w/])(?:/[\w.+-]+){2,}/?|\b0x[0-9a-f]+|(?<=id=)\d+"
 
 
 class MeasuredRun(NamedTuple):
-    """How a cell's run ended: what it wrote (None if nothing), what each process printed, and whether it ended."""
+    """How a cell's run ended: what it wrote (None if nothing), what each process printed, and whether it ended.
 
-    result: CellResult | None
+    result: `replicas` that trained, `updates` counted, the loss before and after, the last `weights` as nested lists.
+    """
+
+    result: dict[str, Any] | None
     outputs: list[str]
     has_ended: bool = True
 
@@ -75,12 +68,8 @@ def first_line_of_error(outputs: list[str]) -> str:
     """The first line of the exception that ended a run, shortened, without addresses, paths and numbers of objects."""
     errors = list(filter(None, map(_last_exception, outputs)))
     causes = [error for error in errors if not error.startswith(CONSEQUENCES)]
-    line = (causes or errors or ["ended without an exception"])[0]
-    for pattern in (_ADDRESS, _PATH, _NUMBER_OF_OBJECT):
-        line = re.sub(pattern, "…", line)
-    if len(line) <= LONGEST_ERROR:
-        return line
-    return line[: LONGEST_ERROR - 2].rsplit(" ", 1)[0] + " …"
+    line = re.sub(_OF_THE_MACHINE, "…", (causes or errors or ["ended without an exception"])[0])
+    return textwrap.shorten(line, LONGEST_ERROR, placeholder=" …")
 
 
 def _last_exception(output: str) -> str | None:

@@ -1,5 +1,7 @@
 """A rank's chunks after one step, as boxes: a segment for each rank's share, and marks for what happens to a chunk."""
 
+from collections import Counter
+
 from matplotlib.colors import to_hex
 
 from distlab.draw.collective_tasks import Element, Fault
@@ -47,11 +49,9 @@ class Boxes:
     def box_after(self, step: int, rank: int, number: int, x: float, y: float) -> list[Stamp]:
         """Box `number` of `rank` after `step`, with its lower left corner at x, y."""
         element = self._element(step, rank, number)
-        task, position = self.trace.task, self.trace.boxes[number]
+        task, position = self.trace.task, self.trace.boxes[number].start
         fault = self.trace.fault(step, rank, position) or Fault()
-        counts: dict[int, int] = {}
-        for (owner, _), count in sorted(element.counts.items()) if element else []:
-            counts[owner] = counts.get(owner, 0) + count
+        counts = Counter(element.ranks if element else ())
         strange = {owner for owner, _ in fault.strange}
 
         stamps = [Stamp(rectangle("box", *self.box, "white", _PALE, 0.6), x, y)]
@@ -69,21 +69,19 @@ class Boxes:
             elif owner in fault.twice:
                 stamps += self._segment(f"share {owner} twice", f"{counts[owner]}×", place, INK)
             elif owner in counts:
-                face = fill_of(owner)
-                stamps += self._segment(f"share {owner}", self._name(owner, element), place, face)
+                stamps += self._segment(f"share {owner}", self._name(owner, element), place, fill_of(owner))
             elif owner in fault.missing:
                 stamps += self._segment(f"missing share {owner}", "–", place, "white")
-        if fault != Fault():
-            frame = rectangle("wrong chunk", *self.box, "none", INK, 1.5, dashed=True, layer=2)
-        elif element is None:
-            frame = rectangle("no chunk", *self.box, "none", _PALE, 0.6, layer=2)
-        elif element == task.ends[rank][position]:
-            frame = rectangle("finished chunk", *self.box, "none", INK, 1.5, layer=2)
-        else:
-            frame = rectangle("chunk", *self.box, "none", QUIET, 0.6, layer=2)
-        stamps.append(Stamp(frame, x, y))
-        if fault != Fault():
+        if is_wrong := fault != Fault():
+            name, edge, width = "wrong chunk", INK, 1.5
             stamps.append(Stamp(words("!", POINTS, INK, bold=True), x + self.box[0] / 2, self._above(y)))
+        elif element is None:
+            name, edge, width = "no chunk", _PALE, 0.6
+        elif element == task.ends[rank][position]:
+            name, edge, width = "finished chunk", INK, 1.5
+        else:
+            name, edge, width = "chunk", QUIET, 0.6
+        stamps.append(Stamp(rectangle(name, *self.box, "none", edge, width, dashed=is_wrong, layer=2), x, y))
         return stamps
 
     def marks(self, step: int, rank: int, x: float, y: float) -> list[Stamp]:
@@ -93,13 +91,13 @@ class Boxes:
         down = polygon("changed", [(-size, size), (size, size), (0, -size)], INK)
         right = polygon("sent next", [(-size, size), (-size, -size), (size, 0)], INK)
         for number in self.trace.boxes_changed(step, rank):
-            if self.trace.fault(step, rank, self.trace.boxes[number]) is None:
+            if self.trace.fault(step, rank, self.trace.boxes[number].start) is None:
                 stamps.append(Stamp(down, self._middle(x, number), self._above(y)))
         for message in self.trace.arriving_in(step + 1):
             if message.source == rank:
                 for number in self.trace.boxes_sent(message):
                     below, middle = y - 0.08, self._middle(x, number)
-                    sent = self.trace.sent_from(message, number)
+                    sent = self.trace.sent_from(message, self.trace.boxes[number])
                     if sent is not None and not self.trace.adds and sent != self._element(step, rank, number):
                         # Another chunk has taken its place in the picture; the program still has it elsewhere.
                         stamps.append(Stamp(words(self._name(sent.ranks[0], sent), POINTS), middle, below))
@@ -109,10 +107,8 @@ class Boxes:
 
     def chunk_numbers(self, x: float, y: float) -> list[Stamp]:
         """The number of each box's chunk in a line at height y above boxes that begin at x."""
-        chunks = [self.trace.task.chunk_of(position) for position in self.trace.boxes]
-        return [
-            Stamp(words(str(chunk), POINTS, QUIET), self._middle(x, number), y) for number, chunk in enumerate(chunks)
-        ]
+        chunks = [str(self.trace.task.chunk_of(box.start)) for box in self.trace.boxes]
+        return [Stamp(words(chunk, POINTS, QUIET), self._middle(x, number), y) for number, chunk in enumerate(chunks)]
 
     def _name(self, owner: int, element: Element) -> str:
         """The text of a segment: whose share it is, and where chunks change places which of its chunks it was."""
@@ -129,7 +125,7 @@ class Boxes:
 
     def _element(self, step: int, rank: int, number: int) -> Element:
         """The first element of the box."""
-        return self.trace.holdings[step][rank][self.trace.boxes[number]]
+        return self.trace.holdings[step][rank][self.trace.boxes[number].start]
 
     def _middle(self, x: float, number: int) -> float:
         return x + number * self.pitch + self.box[0] / 2

@@ -3,7 +3,8 @@
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, NamedTuple, cast
+from itertools import pairwise
+from typing import Any, Literal, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,40 +19,26 @@ Array = NDArray[Any]  # of contributions, or of the numbers of a run that cannot
 class StepMessage(NamedTuple):
     """A message in the step in which it arrives (counted from 1), or was sent if nobody received it.
 
-    content: what was sent, flattened.  position: where in the sender's array of `buffer_size` elements it began.
+    content: what was sent.  position: where in the sender's array it began, None if that is not the whole array.
     """
 
     step: int
     source: int
     to: int
-    content: Array
-    position: int
-    buffer_size: int
+    content: list[Element]
+    position: int | None
     received: bool
 
 
-class Snapshot(NamedTuple):
-    """A part of a rank's memory after step `after`: what it received, or the array that it sent from or added to.
-
-    buffer: the whole array; content: the part of it that was sent or made by adding. If `received`, both are the
-        message.
-    """
+class Known(NamedTuple):
+    """What the log shows of a rank's memory after step `after`: its whole array, a part of one, or what it received."""
 
     after: int
-    received: bool
-    content: Array
-    buffer: Array
+    kind: Literal["whole", "part", "received"]
+    content: list[Element]
 
 
-class Steps(NamedTuple):
-    """The steps of a run: how many, the messages in order, the snapshots of each rank in order of time."""
-
-    last: int
-    messages: list[StepMessage]
-    snapshots: list[list[Snapshot]]
-
-
-@dataclass(frozen=True)
+@dataclass
 class History:
     """What a program did on the virtual cluster, in steps: who sent what to whom, and what each rank held then.
 
@@ -59,27 +46,25 @@ class History:
     events: everything that happened, with contents.
     results: what the program returned, by rank; None if the run ended in an error, or if it is no array of sums.
     error: the error that ended the run, or None.
+    last: the number of the last step.
+    messages: all of them, in order of their steps.
     """
 
     task: Task
     events: Events
     results: Sequence[object] | None = None
     error: SimulationError | None = None
+    last: int = field(init=False)
+    messages: list[StepMessage] = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Divide the run into steps."""
+        self.last, self.messages, self._known = _steps_of(self.events, self.task)
 
     @property
     def size(self) -> int:
         """The number of ranks."""
         return self.task.size
-
-    @property
-    def last(self) -> int:
-        """The number of the last step."""
-        return self._steps.last
-
-    @property
-    def messages(self) -> list[StepMessage]:
-        """All messages, in order of their steps."""
-        return self._steps.messages
 
     @cached_property
     def holdings(self) -> list[list[Holding]]:
@@ -91,21 +76,22 @@ class History:
         each element is placed where its own position says.
         """
         results = self.results or [None] * self.size
-        by_rank = [_of_rank(self.task, rank, self._steps, results[rank]) for rank in range(self.size)]
+        by_rank = [_held_by(self.task, rank, known, self.last, results[rank]) for rank, known in enumerate(self._known)]
         return [list(by_step) for by_step in zip(*by_rank, strict=True)]
 
     @cached_property
-    def boxes(self) -> list[int]:
-        """The first position of each box; a box is a chunk, or a part of one if its elements differ somewhere."""
+    def boxes(self) -> list[range]:
+        """The positions in each box; a box is a chunk, or a part of one if its elements differ somewhere."""
         rows = {row for by_rank in self.holdings for row in by_rank}
         chunk_of = self.task.chunk_of
-        return [
+        starts = [
             position
             for position in range(self.task.length)
             if position == 0
             or chunk_of(position) != chunk_of(position - 1)
             or not all(_continues(row, position) for row in rows)
         ]
+        return [range(start, end) for start, end in pairwise([*starts, self.task.length])]
 
     @cached_property
     def adds(self) -> bool:
@@ -113,39 +99,27 @@ class History:
         every = (element for by_rank in self.holdings for row in by_rank for element in row if element is not None)
         return self.task.adds or any(element.counts.total() > 1 for element in every)
 
-    @property
-    def is_over(self) -> bool:
-        """Whether every rank's program ended, so that nothing may be missing in the last step."""
-        return self.error is None
-
     def arriving_in(self, step: int) -> list[StepMessage]:
         """The messages of that step."""
         return [message for message in self.messages if message.step == step]
 
     def boxes_sent(self, message: StepMessage) -> list[int]:
         """The boxes, by number, whose content the message carries."""
-        return [number for number in range(len(self.boxes)) if self.sent_from(message, number) is not None]
+        return [number for number, box in enumerate(self.boxes) if self.sent_from(message, box) is not None]
 
-    def sent_from(self, message: StepMessage, box: int) -> Element:
+    def sent_from(self, message: StepMessage, box: range) -> Element:
         """The first element that the message carries from that box of its sender; None if there is none."""
-        sent = elements(message.content)
-        if message.buffer_size == self.task.length:
-            places = list(range(message.position, message.position + len(sent)))
-        else:
-            places = [min(element.positions) if element is not None else -1 for element in sent]
-        inside = self._positions(box)
-        return next((element for place, element in zip(places, sent, strict=True) if place in inside), None)
+        for number, element in enumerate(message.content):
+            place = min(element.positions) if element is not None else -1
+            if (place if message.position is None else message.position + number) in box:
+                return element
+        return None
 
     def boxes_changed(self, step: int, rank: int) -> list[int]:
         """The boxes of that rank, by number, whose content differs after `step` from what it was before."""
-        if step == 0:
-            return []
-        before, after = self.holdings[step - 1][rank], self.holdings[step][rank]
-        return [
-            number
-            for number in range(len(self.boxes))
-            if any(before[position] != after[position] for position in self._positions(number))
-        ]
+        before, after = self.holdings[max(step - 1, 0)][rank], self.holdings[step][rank]
+        cuts = [slice(box.start, box.stop) for box in self.boxes]
+        return [number for number, cut in enumerate(cuts) if before[cut] != after[cut]]
 
     def fault(self, step: int, rank: int, position: int) -> Fault | None:
         """What is wrong at that position of `rank` after `step`, in the end also if it should not be returned."""
@@ -178,7 +152,7 @@ class History:
         counted = f"{wrong} chunk{' is' if wrong == 1 else 's are'}"
         if all(None not in holding for holding in self.task.ends):
             counted = f"{wrong} of {self.size * min(self.size, self.task.length)} chunks are"
-        return f"{first} {counted} wrong {'in the end' if self.is_over else 'where it stopped'}."
+        return f"{first} {counted} wrong {'where it stopped' if self.error else 'in the end'}."
 
     def waiting(self) -> dict[int, str]:
         """Whom each rank of a deadlock waits for, in words, by rank."""
@@ -190,15 +164,16 @@ class History:
         }
 
     def _is_end(self, step: int) -> bool:
-        return self.is_over and step == self.last
+        """Whether every rank's program has ended, so that nothing may be missing."""
+        return self.error is None and step == self.last
 
     def _wrong_result(self) -> str | None:
         """In words, that something else was returned than what is needed, although no chunk is wrong."""
-        if self.is_over and self.results is None:
+        if self.error is None and self.results is None:
             return "The ranks do not return one array of sums each."
         for rank, result in enumerate(self.results or ()):
             needed = [self.task.ends[rank][position] for position in self.task.needed(rank)]
-            if needed and (not isinstance(result, np.ndarray) or elements(result) != needed):
+            if needed and elements(result) != needed:
                 return f"Rank {rank} does not return the array that it should."
         return None
 
@@ -218,23 +193,15 @@ class History:
             parts.append(f"is returned, but chunk {fault.needed} is needed")
         return ", and ".join(parts)
 
-    @cached_property
-    def _steps(self) -> Steps:
-        return steps_of(self.events, self.size)
-
-    def _positions(self, box: int) -> range:
-        stop = self.boxes[box + 1] if box + 1 < len(self.boxes) else self.task.length
-        return range(self.boxes[box], stop)
-
 
 @dataclass
 class _Progress:
-    """How far a rank is: the steps behind it, and what will have ended at which time."""
+    """How far a rank is: the steps behind it, and by when what will have ended."""
 
     step: int = 0
     last_received: int = 0
-    coming: list[tuple[float, int, Array | None]] = field(default_factory=list)
-    snapshots: list[Snapshot] = field(default_factory=list)
+    coming: list[tuple[float, int, list[Element] | None]] = field(default_factory=list)
+    known: list[Known] = field(default_factory=list)
 
     def go_on(self, time: float) -> None:
         """Take in all that has ended by `time`."""
@@ -242,19 +209,19 @@ class _Progress:
             _, step, message = item
             self.coming.remove(item)
             if message is not None:
-                after = max(step, self.snapshots[-1].after if self.snapshots else 0)
-                self.snapshots.append(Snapshot(after, True, message, message))
+                self.known.append(Known(max(step, self.known[-1].after if self.known else 0), "received", message))
             self.step = max(self.step, step)
 
 
-def steps_of(events: Events, size: int) -> Steps:
-    """The run in steps, as if each message took one step and all else no time.
+def _steps_of(events: Events, task: Task) -> tuple[int, list[StepMessage], list[list[Known]]]:
+    """How many steps, the messages in order, and what is known of each rank in order of time.
 
-    In a step a rank sends at most one message and receives at most one. A message is sent in the step after the one in
-    which its sender got what it had when it sent; it arrives in that step or, if later, in the first in which its
-    receiver's port is free. With links of equal speed these are the rounds of a collective.
+    It is as if each message took one step and all else no time. In a step a rank sends at most one message and receives
+    at most one. A message is sent in the step after the one in which its sender got what it had when it sent; it
+    arrives in that step or, if later, in the first in which its receiver's port is free. With links of equal speed
+    these are the rounds of a collective.
     """
-    ranks = [_Progress() for _ in range(size)]
+    ranks = [_Progress() for _ in range(task.size)]
     received = {event.operation for event in events.select("receive")}
     sent: dict[int, StepMessage] = {}
     messages = []
@@ -263,63 +230,58 @@ def steps_of(events: Events, size: int) -> Steps:
         if event.kind == "receive":
             message = sent[event.operation]
             rank.last_received = max(message.step, rank.last_received + 1)
-            rank.coming.append((event.end, rank.last_received, event.content))
+            rank.coming.append((event.end, rank.last_received, elements(event.content)))
             messages.append(message._replace(step=rank.last_received, received=True))
             continue
         rank.go_on(event.start)
         if event.kind == "compute":
             continue
         content, buffer, position = cast(Content, event[-3:])
-        rank.snapshots.append(Snapshot(rank.step, False, content, buffer))
+        rank.known.append(_known(rank.step, task, content, buffer))
         if event.partner is not None:
-            step = rank.step + 1
-            message = StepMessage(step, event.rank, event.partner, np.ravel(content), position, buffer.size, False)
+            place = position if buffer.size == task.length else None
+            message = StepMessage(rank.step + 1, event.rank, event.partner, elements(content), place, False)
             sent[event.operation] = message
-            rank.coming.append((event.end, step, None))
+            rank.coming.append((event.end, message.step, None))
             if event.operation not in received:
                 messages.append(message)
     for rank in ranks:
         rank.go_on(float("inf"))
     messages.sort(key=lambda message: (message.step, message.source, message.to))
     last = max([rank.step for rank in ranks] + [message.step for message in messages], default=0)
-    return Steps(last, messages, [rank.snapshots for rank in ranks])
+    return last, messages, [rank.known for rank in ranks]
 
 
-def elements(array: Array) -> list[Element]:
-    """The elements of an array of contributions, None for any that says nothing."""
-    return [element if isinstance(element, Contributions) else None for element in array.reshape(-1)]
+def _known(after: int, task: Task, content: Array, buffer: Array) -> Known:
+    """What is known by an array that was used, and by the one in memory that it is a part of."""
+    if buffer.size == task.length:
+        return Known(after, "whole", elements(buffer))
+    return Known(after, "part", elements(buffer if buffer.size < task.length else content))
 
 
-def _of_rank(task: Task, rank: int, steps: Steps, result: object) -> list[Holding]:
-    snapshots = list(steps.snapshots[rank])
+def elements(array: object) -> list[Element]:
+    """The elements of an array of contributions, None for any that says nothing; nothing of what is no array."""
+    found = array.reshape(-1) if isinstance(array, np.ndarray) else ()
+    return [element if isinstance(element, Contributions) else None for element in found]
+
+
+def _held_by(task: Task, rank: int, known: Sequence[Known], last: int, result: object) -> list[Holding]:
+    """What a rank holds after each step, up to the `last`."""
+    found = list(known)
     if isinstance(result, np.ndarray) and result.size:
-        snapshots.append(
-            Snapshot(snapshots[-1].after if snapshots else 0, False, result.reshape(-1), result.reshape(-1))
-        )
-    has_whole_result = result is not None and np.asarray(result).size == task.length
-    messages = [elements(snapshot.content) if snapshot.received else None for snapshot in snapshots]
-    wholes = [
-        elements(snapshot.buffer) if snapshot.buffer.size == task.length and not snapshot.received else None
-        for snapshot in snapshots
-    ]
-
+        found.append(_known(found[-1].after if found else 0, task, result, result))
     now = list(task.begins[rank])
     last_whole = list(now)
-    after = [tuple(now)] * (steps.last + 1)
-    for number, (snapshot, message, whole) in enumerate(zip(snapshots, messages, wholes, strict=True)):
-        if whole is not None:
-            now = [new if new != old else kept for new, old, kept in zip(whole, last_whole, now, strict=True)]
-            last_whole = whole
-        elif message is None:
-            part = snapshot.buffer if snapshot.buffer.size < task.length else snapshot.content
-            _place_by_position(now, elements(part), rank)
-        else:
-            place = _place_seen(message, wholes[number + 1 :], messages[number + 1 :], last_whole)
-            if place is not None:
-                now[place : place + len(message)] = message
-            elif not has_whole_result:
-                _place_by_position(now, message, rank)
-        after[snapshot.after :] = [tuple(now)] * (steps.last + 1 - snapshot.after)
+    after = [tuple(now)] * (last + 1)
+    for number, (step, kind, content) in enumerate(found):
+        if kind == "whole":
+            now = [new if new != old else kept for new, old, kept in zip(content, last_whole, now, strict=True)]
+            last_whole = content
+        elif kind == "received" and (place := _place_seen(content, found[number + 1 :], last_whole)) is not None:
+            now[place : place + len(content)] = content
+        elif kind == "part" or result is None or np.asarray(result).size != task.length:
+            _place_by_position(now, content, rank)
+        after[step:] = [tuple(now)] * (last + 1 - step)
     returned, needed = _returned(task, rank, result), task.needed(rank)
     if isinstance(result, np.ndarray) and returned.keys() <= set(needed):
         for position in needed:
@@ -330,30 +292,23 @@ def _of_rank(task: Task, rank: int, steps: Steps, result: object) -> list[Holdin
 
 def _returned(task: Task, rank: int, result: object) -> dict[int, Element]:
     """What the rank returned, by position: the whole array, or each element where its position says."""
-    found = elements(result) if isinstance(result, np.ndarray) else []
+    found = elements(result)
     if len(found) == task.length:
         return dict(enumerate(found))
     return {_own_position(element, rank): element for element in found if element is not None}
 
 
-def _place_seen(
-    message: list[Element],
-    wholes: Sequence[list[Element] | None],
-    messages: Sequence[list[Element] | None],
-    before: list[Element],
-) -> int | None:
-    """Where `message` is in the first of the later `wholes` that contains it, unless it was there `before`.
+def _place_seen(message: list[Element], later: Sequence[Known], before: list[Element]) -> int | None:
+    """Where `message` is in the first of the `later` whole arrays that contains it, unless it was there `before`.
 
-    `messages` are those received later: if one of them is the same, what it brings is its own doing.
+    If the same is received again, what comes after that is its doing.
     """
-    if not any(message):
-        return None
-    for whole, received in zip(wholes, messages, strict=True):
-        if received == message:
+    for _, kind, content in later if any(message) else ():
+        if kind == "received" and content == message:
             return None
-        for place in range(len(whole) - len(message) + 1 if whole else 0):
+        for place in range(len(content) - len(message) + 1 if kind == "whole" else 0):
             stretch = slice(place, place + len(message))
-            if whole is not None and whole[stretch] == message and before[stretch] != message:
+            if content[stretch] == message and before[stretch] != message:
                 return place
     return None
 

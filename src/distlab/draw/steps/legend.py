@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 from distlab.draw.diagram import fill_of
 from distlab.draw.steps.chunk_boxes import POINTS, Boxes
+from distlab.draw.steps.history import History
 from distlab.draw.steps.stamps import Stamp, polygon, rectangle, width_of, words
 from distlab.draw.style import INK, QUIET
 
@@ -14,47 +15,34 @@ _DOWN = [(-0.045, 0.045), (0.045, 0.045), (0, -0.045)]
 _RIGHT = [(-0.045, 0.045), (-0.045, -0.045), (0.045, 0)]
 
 
-class Legend:
-    """The lines below a strip; only marks that the strip shows are explained."""
+def legend(boxes: Boxes, steps: list[int], width: float) -> tuple[list[Stamp], float]:
+    """The lines below a strip, with places relative to their upper left corner, and their height in inches.
 
-    def __init__(self, boxes: Boxes, steps: list[int], width: float) -> None:
-        """`steps` are those drawn; `width`, in inches, is what a line may take."""
-        # The marks in lines, each with its meaning and the width of both.
-        self._lines: list[list[tuple[list[Stamp], str, float]]] = [[]]
-        room = width
-        for mark, meaning in _entries(boxes, steps):
-            wide = _SAMPLE + 0.05 + width_of(meaning, POINTS) + 0.22
-            if wide > room and self._lines[-1]:
-                self._lines.append([])
-                room = width
-            self._lines[-1].append((mark, meaning, wide))
-            room -= wide
-        trace = boxes.trace
-        characters = int(width / width_of("n", POINTS, bold=True))
-        # The lines in words, and whether each is bold.
-        self._text: list[tuple[str, bool]] = []
-        if trace.error is not None:
-            lines = [part for line in str(trace.error).splitlines() for part in textwrap.wrap(line, characters)]
-            self._text.append(("The run stopped here:", True))
-            self._text += [(line, False) for line in lines]
-        self._text += [(line, True) for line in textwrap.wrap(trace.first_fault() or "", characters)]
-        self.height = _LINE * (len(self._lines) + len(self._text)) + 0.12
+    Only marks that the strip shows are explained; `steps` are those drawn; `width` is what a line may take.
+    """
+    stamps: list[Stamp] = []
+    left, line = 0.0, 0.5
+    for mark, meaning in _entries(boxes, steps):
+        wide = _SAMPLE + 0.05 + width_of(meaning, POINTS) + 0.22
+        if left and left + wide > width:
+            left, line = 0.0, line + 1
+        y = -_LINE * line
+        stamps += [Stamp(stamp.shape, left + stamp.x, y + stamp.y) for stamp in mark]
+        stamps.append(Stamp(words(meaning, POINTS, INK, align="left"), left + _SAMPLE + 0.05, y))
+        left += wide
+    for text, is_bold in _in_words(boxes.trace, int(width / width_of("n", POINTS, bold=True))):
+        line += 1
+        stamps.append(Stamp(words(text, POINTS, INK, bold=is_bold, align="left"), 0.0, -_LINE * line))
+    return stamps, _LINE * (line + 0.5) + 0.12
 
-    def stamps(self, x: float, top: float) -> list[Stamp]:
-        """The legend, from its upper left corner."""
-        stamps = []
-        y = top - _LINE / 2
-        for line in self._lines:
-            left = x
-            for mark, meaning, wide in line:
-                stamps += [Stamp(stamp.shape, left + stamp.x, y + stamp.y) for stamp in mark]
-                stamps.append(Stamp(words(meaning, POINTS, INK, align="left"), left + _SAMPLE + 0.05, y))
-                left += wide
-            y -= _LINE
-        for text, bold in self._text:
-            stamps.append(Stamp(words(text, POINTS, INK, bold=bold, align="left"), x, y))
-            y -= _LINE
-        return stamps
+
+def _in_words(trace: History, characters: int) -> list[tuple[str, bool]]:
+    """What went wrong, in lines of so many characters, and whether each is bold."""
+    text = [(line, True) for line in textwrap.wrap(trace.first_fault() or "", characters)]
+    if trace.error is None:
+        return text
+    lines = [part for line in str(trace.error).splitlines() for part in textwrap.wrap(line, characters)]
+    return [("The run stopped here:", True), *((line, False) for line in lines), *text]
 
 
 def _entries(boxes: Boxes, steps: list[int]) -> Iterator[tuple[list[Stamp], str]]:

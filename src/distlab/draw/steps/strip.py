@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from distlab.draw.diagram import arrow, canvas, line_of
 from distlab.draw.steps.chunk_boxes import POINTS, Boxes
 from distlab.draw.steps.history import History, StepMessage
-from distlab.draw.steps.legend import Legend
+from distlab.draw.steps.legend import legend
 from distlab.draw.steps.stamps import Stamp, stamp_on, words
 from distlab.draw.style import INK, QUIET
 
@@ -48,9 +48,9 @@ def draw_strip(trace: History, steps: Iterable[int] | None = None) -> Figure:
     row = boxes.box[1] + _ROW_GAP
     line_height = _HEAD + trace.size * row
     width = max(_NAMES + max(map(len, lines)) * pitch - _GAP + margin, 5.2)
-    legend = Legend(boxes, steps, width - 0.3)
+    explained, below = legend(boxes, steps, width - 0.3)
 
-    height = len(lines) * line_height + legend.height + 0.1
+    height = len(lines) * line_height + below + 0.1
     figure, axes = canvas(width, height)
     for number, columns in enumerate(lines):
         top = height - number * line_height
@@ -59,7 +59,7 @@ def draw_strip(trace: History, steps: Iterable[int] | None = None) -> Figure:
         x = _NAMES + len(lines[-1]) * pitch - _GAP + 0.12
         y = height - (len(lines) - 1) * line_height - _HEAD - rank * row - boxes.box[1] / 2
         stamp_on(axes, [Stamp(words(text, POINTS, INK, align="left"), x, y)])
-    stamp_on(axes, legend.stamps(0.15, legend.height))
+    stamp_on(axes, [Stamp(stamp.shape, 0.15 + stamp.x, below + stamp.y) for stamp in explained])
     return figure
 
 
@@ -125,7 +125,7 @@ def _draw_message(axes: Axes, message: StepMessage, left: float, first: float, r
 
 
 def _in_words(trace: History, message: StepMessage) -> str:
-    chunks = sorted({trace.task.chunk_of(trace.boxes[number]) for number in trace.boxes_sent(message)})
+    chunks = sorted({trace.task.chunk_of(trace.boxes[number].start) for number in trace.boxes_sent(message)})
     what = "nothing"
     if chunks:
         what = f"chunk {chunks[0]}" if len(chunks) == 1 else f"chunks {', '.join(map(str, chunks))}"
