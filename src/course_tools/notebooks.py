@@ -74,12 +74,18 @@ def convert_plainly(source: Path, number: str) -> NotebookNode:
             "language_info": {"name": "python"},
         }
     )
-    for index, cell in enumerate(notebook.cells):
-        cell["id"] = f"{number}-{index:02d}"
+    number_cells(notebook, number)
+    for cell in notebook.cells:
         if VARIES in cell.metadata.get("tags", []):
             cell.metadata["nbreg"] = nbformat.from_dict(NOT_COMPARED)
     notebook.nbformat, notebook.nbformat_minor = 4, 5
     return notebook
+
+
+def number_cells(notebook: NotebookNode, number: str) -> None:
+    """Make the cells' ids of their chapter's number and their places."""
+    for index, cell in enumerate(notebook.cells):
+        cell["id"] = f"{number}-{index:02d}"
 
 
 def execute(notebook: NotebookNode, folder: Path) -> NotebookNode:
