@@ -40,7 +40,7 @@ _PROGRAMS = ("real_ranks.py", "train_serial.py")  # of students; all other modul
 def is_of_judge(file: Path) -> bool:
     """Whether a file in a lab's folder belongs to its judge, so that students do not get it."""
     is_module = file.suffix == ".py" and file.name not in _PROGRAMS
-    return (file.parent / "judge.py").exists() and (is_module or file.name == "hints.json")
+    return (file.parent / "judge.py").exists() and (is_module or file.name in ("hints.json", "known_answers.json"))
 
 
 def judges() -> list[Path]:
