@@ -1,8 +1,5 @@
 """Known answers to lab 02 on TensorFlow: each mistake's own program must get what it gets on fake pipelines."""
 
-import distlab  # before TensorFlow: it selects tf-keras
-
-# isort: split
 import numpy as np
 import tensorflow as tf
 from lab_02.fast_training import TRAIN
@@ -11,7 +8,6 @@ from lab_02.judge import LAB
 from distlab.labs.by_programs import changed
 from tests.distlab.labs.known_wrong import in_words, verdict_on
 
-assert distlab
 GIVEN = KNOWN = {"tf": tf, "np": np}
 WRONG = {
     name: {in_words(verdict_on(LAB, name, {name: each.program})): each.program for each in LAB[name].judge.mistakes}

@@ -370,8 +370,6 @@ def target(name: str) -> str:
     if name == "replica_losses":
         values = replica_losses(LOSSES)
         return f"replica_losses({arrays(LOSSES)})\n    {values}, and their sum is the mean: {sum(values):g}"
-    if name == "distributed":
-        return "the weights of `serial`, to within 0.0001, and its losses"
     values = with_penalty(LOSSES, PENALTY)
     return f"with_penalty({arrays(LOSSES)}, {PENALTY})\n    {values}, whose sum is {sum(values):g}"
 

@@ -672,13 +672,7 @@ HOUSEKEEPING = ByPrograms(
 
 
 def target(name: str) -> str:
-    """One call of an exercise's function and what it must give."""
-    if name == "numbers_of":
-        return "numbers_of(step, images, batch, seed)\n    a list or array of `batch` numbers"
-    if name == "run":
-        return "run(training, folder, last_step, every)\n    nothing: it changes `training`, and writes to `folder`"
-    if name == "lacks":
-        return "lacks(straight, resumed)\n    one of lab.given.PARTS"
+    """A call of `housekeeping` and what it must give; the text has no other example."""
     lines = [f"        {files}," for files in EXAMPLE.checkpoints]
     call = ["housekeeping(", "    [", *lines, "    ],", f"    keep={EXAMPLE.keep},", ")"]
     return "\n".join([*call, str(housekeeping(*EXAMPLE))])

@@ -2,13 +2,9 @@
 
 from pathlib import Path
 
-import distlab  # before TensorFlow: it selects tf-keras
-
-# isort: split
 import numpy as np
 import tensorflow as tf
 
-assert distlab
 GIVEN = {}
 RATE, RESTORE = "training.optimizer.learning_rate", "    checkpoint.restore(manager.latest_checkpoint)\n"
 WHILE, TRAIN = "while int(training.step) < last_step", "training.train_step(training.numbers(int(training.step)))"

@@ -298,14 +298,8 @@ def target(name: str) -> str:
         call = "samples(images={}, ranks={}, rank={{}}, epoch={}, seed={}, drop_last={})".format(*EXAMPLE)
         values = [(rank, samples(EXAMPLE.images, EXAMPLE.ranks, rank, *EXAMPLE[2:])) for rank in range(EXAMPLE.ranks)]
         return "\n".join(f"{call.format(rank)}  {value}" for rank, value in values)
-    if name == "uneven":
-        listed = ", ".join(f'"{number}": {value:.6g}' for number, value in uneven(*UNEVEN_EXAMPLE).items())
-        return "uneven(counts={}, rank={})  {{{}}}".format(*UNEVEN_EXAMPLE, listed)
-    return {
-        "program": "program\n    a list of names",
-        "diagnose": "diagnose(log, images)\n    one of lab.given.FAULTS",
-        "accumulate": "accumulate(model, optimizer, batches)\n    one step",
-    }[name]
+    listed = ", ".join(f'"{number}": {value:.6g}' for number, value in uneven(*UNEVEN_EXAMPLE).items())
+    return "uneven(counts={}, rank={})  {{{}}}".format(*UNEVEN_EXAMPLE, listed)
 
 
 LAB = Lab(

@@ -5,13 +5,8 @@ Each is one of two right programs, Horovod's of the solution or `BY_STRATEGY`, w
 
 import re
 
-import distlab  # before TensorFlow: it selects tf-keras
-
-# isort: split
-
 from tests.distlab.labs.solutions import edited, solved_cells
 
-assert distlab
 BY_STRATEGY = """\
 def train(options):
     strategy = tf.distribute.MultiWorkerMirroredStrategy()

@@ -15,7 +15,7 @@ from distlab.labs import NOT_DONE, RIGHT, WRONG, Lab, OwnAnswer, Verdict, regist
 SEEDS = (0, 12345, *(range(1, 12) if os.environ.get("ALL_SEEDS") else (7,)))
 """0 is the check's seed; the others are as secret as those of grading. ALL_SEEDS=1 in the environment adds more."""
 
-_DECIMALS = re.compile(r"\d+\.\d+(e-?\d+)?|\d+e-?\d+")
+_DECIMALS = re.compile(r"\d+\.\d+(e-?\d+)?|\d+e-?\d+|\{\{.*?\}\}")
 
 
 def verdict_on(lab: Lab, exercise: str, namespace: Mapping[str, Any], seed: int = 0) -> Verdict:
@@ -30,7 +30,7 @@ def in_words(verdict: Verdict) -> str:
 
 
 def without_decimals(said: str) -> str:
-    """What `in_words` gives, without numbers in the text that are measured, or computed in float32."""
+    """What `in_words` gives, without numbers that are measured, or computed in float32, and a device's name."""
     share, _, text = said.partition(": ")
     return f"{share}: {_DECIMALS.sub('…', text)}"
 
