@@ -7,13 +7,13 @@ student's notebook here (`labs/nbgrader_config.py` gives nbgrader the same stub)
 import copy
 import re
 import shutil
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
+from string import Template
 from typing import TYPE_CHECKING
 
 import nbformat
 from nbformat import NotebookNode
-from nbformat.v4 import new_code_cell
 
 from course_tools import chapters, lab_cells, notebooks, user_folders
 from distlab.labs import registry
@@ -33,7 +33,19 @@ _ONLY_IN_THE_COURSE = ("solution.ipynb", "make check")
 _SENTENCES = re.compile(r"(?<=[.?!])\s+(?=[A-Z`\[])")
 _LINK_TO_COURSE = re.compile(r"\[([^\]]*)\]\(\.\./[^)]*\)")
 CHECK = "check_"
-_CHECK_TEXT = 'lab.check("{0}")\n### BEGIN HIDDEN TESTS\nlab.points("{0}")\n### END HIDDEN TESTS'
+_ANSWER = re.compile(r'(?ms)^# %% answer="(?P<name>\w+)"$(?P<text>.*?)(?=^# %%|\Z)')
+# What it stands for: the cells for an answer and for its check in nbgrader's format.
+_CELLS = Template("""\
+# %% nbgrader={"grade": false, "grade_id": "$name", "locked": false, "solution": true, \
+"schema_version": 3, "task": false}$text\
+# %% nbgrader={"grade": true, "grade_id": "check_$name", "locked": true, "solution": false, \
+"schema_version": 3, "task": false, "points": $points}
+lab.check("$name")
+### BEGIN HIDDEN TESTS
+lab.points("$name")
+### END HIDDEN TESTS
+
+""")
 TEXT, STUDENT, SOLUTION = "lab.py", "lab.ipynb", "solution.ipynb"
 HANDED_OUT, NBGRADER, SOURCE, PREVIOUS = "students", "nbgrader", "source", "previous"
 _PARTS = (HANDED_OUT, f"{NBGRADER}/{SOURCE}")
@@ -71,9 +83,10 @@ def convert(source: Path, lab: Lab | None = None) -> NotebookNode:
     they are misplaced.
     """
     lab = lab or registry.lab(source.parent.name)
-    notebook = notebooks.convert_plainly(source, lab.number)
-    notebook.cells = list(_with_checks(notebook.cells, lab))
-    notebooks.number_cells(notebook, lab.number)
+    text = _ANSWER.sub(
+        lambda cell: _CELLS.substitute(cell.groupdict(), points=lab[cell["name"]].points), source.read_text()
+    )
+    notebook = notebooks.convert_plainly(text, lab.number)
     _check(notebook, lab, f"{source.parent.name}/{source.name}")
     return notebook
 
@@ -146,34 +159,13 @@ def _preprocessed(notebook: NotebookNode, *preprocessors: "Preprocessor") -> Not
     return copied
 
 
-def _with_checks(cells: Iterable[NotebookNode], lab: Lab) -> Iterator[NotebookNode]:
-    """The cells, and after each one for an answer that of its check."""
-    points = {exercise.name: exercise.points for exercise in lab}
-    for cell in cells:
-        yield cell
-        if name := cell.metadata.get("answer"):
-            cell.metadata = _settings(name, grade=False, locked=False, solution=True)
-            settings = _settings(CHECK + name, grade=True, locked=True, solution=False, points=points.get(name))
-            yield new_code_cell(_CHECK_TEXT.format(name), metadata=settings)
-
-
-def _settings(grade_id: str, **settings: object) -> NotebookNode:
-    """A cell's metadata for nbgrader."""
-    return nbformat.from_dict({"nbgrader": {"grade_id": grade_id, "schema_version": 3, "task": False, **settings}})
-
-
 def _check(notebook: NotebookNode, lab: Lab, name: str) -> None:
     """Raise BrokenSource for cells that do not fit the exercises, and for marks that would stay in them."""
-    cells = [cell for cell in notebook.cells if cell.metadata.get("nbgrader", {}).get("grade_id")]
-    grade_ids = [cell.metadata.nbgrader["grade_id"] for cell in cells]
+    settings = [cell.metadata.get("nbgrader", {}) for cell in notebook.cells]
+    grade_ids = [own["grade_id"] for own in settings if own.get("grade_id")]
     expected = [grade_id for exercise in lab for grade_id in (exercise.name, CHECK + exercise.name)]
     if grade_ids != expected:
         raise BrokenSource(f"The cells of {name} have the grade_ids {grade_ids}, but its exercises ask for {expected}.")
-    for exercise, check in zip(lab, cells[1::2], strict=True):
-        text = _CHECK_TEXT.format(exercise.name)
-        if (check.source.split(), check.metadata.nbgrader.get("points")) != (text.split(), exercise.points):
-            must = f"the check's cell must contain {' '.join(text.split())} and give {exercise.points} points"
-            raise BrokenSource(f"{name}, exercise {exercise.name}: {must}.")
     for cell in student(notebook).cells:
         if left := next(filter(_LIKE_A_MARK.search, cell.source.split("\n")), None):
             raise BrokenSource(f"{name}: students would see {left!r}; in an answer's cell the marks are {_MARKS}.")
