@@ -15,7 +15,7 @@ from distlab.labs import NOT_DONE, RIGHT, WRONG, Lab, OwnAnswer, Verdict, regist
 SEEDS = (0, 12345, *(range(1, 12) if os.environ.get("ALL_SEEDS") else (7,)))
 """0 is the check's seed; the others are as secret as those of grading. ALL_SEEDS=1 in the environment adds more."""
 
-_DECIMALS = re.compile(r"\d+\.\d+(e-?\d+)?|\d+e-?\d+|\{\{.*?\}\}")
+_MEASURED = re.compile(r"step \d+ is [\d.e-]+|\d+\.\d+(e-?\d+)?|\d+e-?\d+|\{\{.*?\}\}")
 
 
 def verdict_on(lab: Lab, exercise: str, namespace: Mapping[str, Any], seed: int = 0) -> Verdict:
@@ -29,10 +29,10 @@ def in_words(verdict: Verdict) -> str:
     return f"{verdict.share:.3g}: {verdict.text}"
 
 
-def without_decimals(said: str) -> str:
-    """What `in_words` gives, without numbers that are measured, or computed in float32, and a device's name."""
+def without_measured(said: str) -> str:
+    """What `in_words` gives, without numbers that are measured or computed in float32, and without TensorFlow's names."""
     share, _, text = said.partition(": ")
-    return f"{share}: {_DECIMALS.sub('…', text)}"
+    return f"{share}: {_MEASURED.sub('…', text)}"
 
 
 def of_lab(number: str, name: str) -> type[JSONSnapshotExtension]:
