@@ -2,11 +2,10 @@
 
 import math
 
+import tensorflow as tf
+
 from distlab import devices, models
 from tests.distlab.labs.solutions import namespace_of
-
-# isort: split
-import tensorflow as tf
 
 WarmUp = namespace_of("03", solved=True)["WarmUp"]
 GIVEN = {"strategy": tf.distribute.MirroredStrategy(devices.at_least(2))}

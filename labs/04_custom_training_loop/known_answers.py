@@ -1,10 +1,9 @@
 """Known answers to `distributed` of lab 04, which start TensorFlow: the lab's own solution with other lines."""
 
+import tensorflow as tf
+
 from distlab import devices
 from tests.distlab.labs.solutions import solved_cells
-
-# isort: split
-import tensorflow as tf
 
 GIVEN = {"strategy": tf.distribute.MirroredStrategy(devices.at_least(2))}
 KNOWN = {"tf": tf, **GIVEN}

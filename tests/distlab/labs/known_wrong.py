@@ -30,7 +30,7 @@ def in_words(verdict: Verdict) -> str:
 
 
 def without_measured(said: str) -> str:
-    """What `in_words` gives, without numbers that are measured or computed in float32, and without TensorFlow's names."""
+    """What `in_words` gives, without numbers that are measured or computed in float32, and TensorFlow's names."""
     share, _, text = said.partition(": ")
     return f"{share}: {_MEASURED.sub('…', text)}"
 
