@@ -1,7 +1,7 @@
 """A lab's text source and the notebooks made from it: the student's and the executed solution.
 
-The source becomes a notebook in nbgrader's format; what `nbgrader generate_assignment` makes of it has the same cells as the
-student's notebook here (`labs/nbgrader_config.py` gives nbgrader the same stub).
+The source becomes a notebook in nbgrader's format; what `nbgrader generate_assignment` makes of it has the same cells
+as the student's notebook here (`labs/nbgrader_config.py` gives nbgrader the same stub).
 """
 
 import copy
