@@ -1,11 +1,3 @@
-# ---
-# jupyter:
-#   jupytext:
-#     text_representation:
-#       extension: .py
-#       format_name: percent
-# ---
-
 # %% [markdown]
 # # Lab 02: make the slow program fast
 #
@@ -41,19 +33,13 @@ lab = labs.open("02")
 # - *new order*: each epoch has another order.
 
 
-# %% nbgrader={"grade": false, "grade_id": "mixed_batches", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% answer="mixed_batches"
 def mixed_batches(numbers: tf.data.Dataset, batch: int, epochs: int) -> tf.data.Dataset:
     """The batches of all epochs, one after the other."""
     ### BEGIN SOLUTION
     return numbers.shuffle(len(numbers)).batch(batch).repeat(epochs)
     ### END SOLUTION
 
-
-# %% nbgrader={"grade": true, "grade_id": "check_mixed_batches", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
-lab.check("mixed_batches")
-### BEGIN HIDDEN TESTS
-lab.points("mixed_batches")
-### END HIDDEN TESTS
 
 # %% [markdown]
 # ## 2. What the second epoch repeats
@@ -67,7 +53,7 @@ lab.points("mixed_batches")
 # the first epoch, wherever it comes.
 
 
-# %% nbgrader={"grade": false, "grade_id": "repeats", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% answer="repeats"
 def repeats(dataset: tf.data.Dataset) -> dict[str, bool]:
     """What two epochs have in common."""
     answer = {"order": None, "augmentation": None}
@@ -86,12 +72,6 @@ def repeats(dataset: tf.data.Dataset) -> dict[str, bool]:
     ### END SOLUTION
     return answer
 
-
-# %% nbgrader={"grade": true, "grade_id": "check_repeats", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
-lab.check("repeats")
-### BEGIN HIDDEN TESTS
-lab.points("repeats")
-### END HIDDEN TESTS
 
 # %% [markdown]
 # Now use it. One of the four pipelines below is right. Two have their cache in a wrong place, and one is the surprise of
@@ -138,7 +118,7 @@ pipelines = {
 # - *times as fast*: by which factor an epoch is shorter than with one step per execution.
 
 
-# %% nbgrader={"grade": false, "grade_id": "plan", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% answer="plan"
 def plan(steps: int, every: int, python: int, graph: int) -> dict[str, float]:
     """How an epoch is executed."""
     answer = {
@@ -160,12 +140,6 @@ def plan(steps: int, every: int, python: int, graph: int) -> dict[str, float]:
     ### END SOLUTION
     return answer
 
-
-# %% nbgrader={"grade": true, "grade_id": "check_plan", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
-lab.check("plan")
-### BEGIN HIDDEN TESTS
-lab.points("plan")
-### END HIDDEN TESTS
 
 # %% [markdown]
 # ## 4. A slow program
@@ -198,7 +172,7 @@ def slow(records, decode, augment, model, batch, together, epochs):
 # - *prefetch*: while the model works on a batch, the next one is prepared completely.
 
 
-# %% nbgrader={"grade": false, "grade_id": "train", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% answer="train"
 def train(records, decode, augment, model, batch, together, epochs):
     """The same training as `slow`, with less work."""
     ### BEGIN SOLUTION
@@ -208,12 +182,6 @@ def train(records, decode, augment, model, batch, together, epochs):
     model.fit(batches.prefetch(tf.data.AUTOTUNE), epochs=epochs, verbose=0)
     ### END SOLUTION
 
-
-# %% nbgrader={"grade": true, "grade_id": "check_train", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
-lab.check("train")
-### BEGIN HIDDEN TESTS
-lab.points("train")
-### END HIDDEN TESTS
 
 # %% [markdown]
 # ## What you have now

@@ -1,11 +1,3 @@
-# ---
-# jupyter:
-#   jupytext:
-#     text_representation:
-#       extension: .py
-#       format_name: percent
-# ---
-
 # %% [markdown]
 # # Lab 03: from one device to two
 #
@@ -47,7 +39,7 @@ lab = labs.open("03")
 # quarter of the points for each number.
 
 
-# %% nbgrader={"grade": false, "grade_id": "numbers", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% answer="numbers"
 def numbers(images: int, per_replica: int, replicas: int, epochs: int) -> dict[str, int]:
     """The four numbers by name."""
     global_batch_size = steps_per_epoch = updates = images_in_the_last_batch = None
@@ -64,12 +56,6 @@ def numbers(images: int, per_replica: int, replicas: int, epochs: int) -> dict[s
         "images in the last batch": images_in_the_last_batch,
     }
 
-
-# %% nbgrader={"grade": true, "grade_id": "check_numbers", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
-lab.check("numbers")
-### BEGIN HIDDEN TESTS
-lab.points("numbers")
-### END HIDDEN TESTS
 
 # %% [markdown]
 # ## 2. Port a training script
@@ -134,7 +120,7 @@ print("replicas:", strategy.num_replicas_in_sync)
 # The check trains on two devices and on one, and takes up to half a minute.
 
 
-# %% nbgrader={"grade": false, "grade_id": "mirrored", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% answer="mirrored"
 def mirrored(strategy, train, validation, first_weights, images_per_replica, rate, epochs):
     """Train on all replicas: the model, and the history that `fit` returns."""
     ### BEGIN SOLUTION
@@ -156,12 +142,6 @@ def mirrored(strategy, train, validation, first_weights, images_per_replica, rat
     return model, history
     ### END SOLUTION
 
-
-# %% nbgrader={"grade": true, "grade_id": "check_mirrored", "locked": true, "points": 5, "schema_version": 3, "solution": false, "task": false}
-lab.check("mirrored")
-### BEGIN HIDDEN TESTS
-lab.points("mirrored")
-### END HIDDEN TESTS
 
 # %% [markdown]
 # ## 3. Find the fault
@@ -206,7 +186,7 @@ example = {
 # than one global batch.
 
 
-# %% nbgrader={"grade": false, "grade_id": "diagnose", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% answer="diagnose"
 def diagnose(run: dict) -> str:
     """The fault of a mirrored run."""
     ### BEGIN SOLUTION
@@ -225,12 +205,6 @@ def diagnose(run: dict) -> str:
     return "none"
     ### END SOLUTION
 
-
-# %% nbgrader={"grade": true, "grade_id": "check_diagnose", "locked": true, "points": 6, "schema_version": 3, "solution": false, "task": false}
-lab.check("diagnose")
-### BEGIN HIDDEN TESTS
-lab.points("diagnose")
-### END HIDDEN TESTS
 
 # %% [markdown]
 # ## What you have now

@@ -19,7 +19,7 @@ from distlab.labs.verdict import parts, waiting_for
 L2, RATE, MOMENTUM = 0.05, 0.1, 0.9  # of the lab's serial program
 CLOSE = 1e-4  # a GPU multiplies with ten bits of a float's mantissa unless told otherwise
 OPTIMIZER = f"SGD({RATE:g}, momentum={MOMENTUM:g})"
-VARIABLES, PARTS, WEIGHTS, LOGGED = LOOP_PARTS = ("variables", "parts of a batch", "weights", "losses")
+VARIABLES, PARTS, WEIGHTS, LOGGED = ("variables", "parts of a batch", "weights", "losses")
 CASES = ((3, 2, ""), (1, 2, "With one image in the last batch: "), (2, 1, "With a strategy of one replica: "))
 """Images in the last batch, replicas, and what is said before a hint."""
 OWN_MEAN = "each replica has the mean of its own images. The strategy adds: what is the sum of means?"

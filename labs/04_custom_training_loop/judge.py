@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from lab_04 import given
 from lab_04.distributed_loop import judge_distributed
 
 from distlab.labs import Exercise, Lab
@@ -370,8 +369,6 @@ def target(name: str) -> str:
     if name == "replica_losses":
         values = replica_losses(LOSSES)
         return f"replica_losses({arrays(LOSSES)})\n    {values}, and their sum is the mean: {sum(values):g}"
-    if name == "distributed":
-        return "the weights of `serial`, to within 0.0001, and its losses"
     values = with_penalty(LOSSES, PENALTY)
     return f"with_penalty({arrays(LOSSES)}, {PENALTY})\n    {values}, whose sum is {sum(values):g}"
 
@@ -386,5 +383,4 @@ LAB = Lab(
     ],
     tensorflow=True,
     target=target,
-    given_module=given,
 )

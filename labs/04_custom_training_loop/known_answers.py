@@ -1,22 +1,14 @@
 """Known answers to `distributed` of lab 04, which start TensorFlow: the lab's own solution with other lines."""
 
-from distlab import devices
-from tests.distlab.labs.known_wrong import LabAnswers
-from tests.distlab.labs.solutions import solution_with, solved_cells
-
-# isort: split
 import tensorflow as tf
 
-ANSWERS, GIVEN = LabAnswers(), {"strategy": tf.distribute.MirroredStrategy(devices.at_least(2))}
+from distlab import devices
+from tests.distlab.labs.solutions import solved_cells
+
+GIVEN = {"strategy": tf.distribute.MirroredStrategy(devices.at_least(2))}
 KNOWN = {"tf": tf, **GIVEN}
 exec(next(text for text in solved_cells("04").values() if "def serial" in text), KNOWN)
 network = KNOWN["network"]
-
-
-def answer(*changes):
-    return solution_with("04", "distributed", *changes, **KNOWN)
-
-
 SCOPE, MODEL = "    with strategy.scope():\n", "        model = network()\n"
 OPTIMIZER = "        optimizer = tf.keras.optimizers.SGD(0.1, momentum=0.9)\n"
 MEAN, SCALED = "tf.reduce_sum(per_image) / count", "tf.nn.scale_regularization_loss(tf.add_n(model.losses))"
@@ -24,141 +16,98 @@ PENALTY = f"            loss += {SCALED}\n"
 WITH_PENALTY = PENALTY.replace("loss +=", "whole = loss +")
 LOSS = f"            loss = {MEAN}\n{PENALTY}"
 DISTRIBUTE = "    batches = strategy.experimental_distribute_dataset(batches)\n"
-SUM, LOG = '"SUM", losses', "losses = [float(train_step(*batch)) for batch in batches]"
+LOG = "losses = [float(train_step(*batch)) for batch in batches]"
 CROSS_ENTROPY = "tf.nn.sparse_softmax_cross_entropy_with_logits(labels, logits)"
 OWN_COUNT = ('context.all_reduce("SUM", tf.cast(tf.size(labels), tf.float32))', "tf.cast(tf.size(labels), tf.float32)")
 BY_AVERAGE = "tf.nn.compute_average_loss(per_image, global_batch_size=batch_size)"
 REDUCE = '        return strategy.reduce("SUM", losses, axis=None)\n'
 GRAPH = "losses = []\n\n    @tf.function\n    def epoch():\n"
 IN_GRAPH = f"{GRAPH}        losses.append(train_step(images, labels))\n\n    epoch()"
-LITERAL = "tf.add_n(model.losses) / 2"
+SERIAL = "    return serial(images, labels, first_weights, batch_size)\n"
 APPLY = "zip(gradients, model.trainable_variables, strict=True)"
-WEIGHTS_WRONG = {
-    "own mean": ((MEAN, "tf.reduce_mean(per_image)"), "what is the sum of means?"),
-    "divided by its own count": (OWN_COUNT, "what is the sum of means?"),
-    "mean of means": ((MEAN, "tf.nn.compute_average_loss(per_image)"), "this is the mean of the replicas' means."),
-    "size of a full batch": ((MEAN, BY_AVERAGE), "the last batch is divided by the size of a full one."),
-    "size of a full part": ((MEAN, "tf.reduce_sum(per_image) / (batch_size // 2)"), "the images of a full part."),
-    "mean count": (('all_reduce("SUM"', 'all_reduce("MEAN"'), "that a replica has on average."),
-    "penalty by images": ((SCALED, "tf.add_n(model.losses) / count"), "the penalty is divided by the images."),
-    "divided twice": ((MEAN, f"{MEAN} / 2"), "and then by the replicas again."),
-    "a sum": ((MEAN, "tf.reduce_sum(per_image)"), "nothing divides the sum."),
-    "penalty on each": ((SCALED, "tf.add_n(model.losses)"), "each replica adds the whole penalty."),
-    "no penalty": ((PENALTY, ""), "the penalty is missing. `fit` adds"),
-    "penalty divided twice": ((SCALED, f"{SCALED} / 2"), "What does `scale_regularization_loss` do?"),
-    "no penalty, full batch": ((LOSS, f"            loss = {BY_AVERAGE}\n"), "Besides, the penalty is missing."),
-    "forgets the weights": (("    model.set_weights(first_weights)\n", ""), "Does the model begin with the first"),
-    "no momentum": ((", momentum=0.9", ""), "the optimizer is SGD(0.1, momentum=0);"),
-    "rate scaled": (("SGD(0.1", "SGD(0.1 * strategy.num_replicas_in_sync"), "the optimizer is SGD(0.2, momentum=0.9);"),
-    "with Adam": (("SGD(0.1, momentum=0.9)", "Adam(0.01)"), "the optimizer is Adam(0.01"),
-    "drops the rest": (("batch(batch_size)", "batch(batch_size, drop_remainder=True)"), "smaller batch is missing."),
-    "shuffles": ((".batch(batch", ".shuffle(99, seed=1).batch(batch"), "do the images keep their order"),
-    "two passes": ((".batch(batch", ".repeat(2).batch(batch"), "there were 7 steps, and one pass has 4."),
-    "never updates": (
-        ("        optimizer.apply", "        0 and optimizer.apply"),
-        "the first ones: nothing was trained.",
-    ),
-    "nobody adds": ((APPLY, f"{APPLY}, skip_gradients_aggregation=True"), "the copies differ: nobody adds"),
-    "added twice": (
-        (
+WRONG = {
+    "distributed": {
+        "own mean": (MEAN, "tf.reduce_mean(per_image)"),
+        "divided by its own count": OWN_COUNT,
+        "mean of means": (MEAN, "tf.nn.compute_average_loss(per_image)"),
+        "size of a full batch": (MEAN, BY_AVERAGE),
+        "size of a full part": (MEAN, "tf.reduce_sum(per_image) / (batch_size // 2)"),
+        "mean count": ('all_reduce("SUM"', 'all_reduce("MEAN"'),
+        "penalty by images": (SCALED, "tf.add_n(model.losses) / count"),
+        "divided twice": (MEAN, f"{MEAN} / 2"),
+        "a sum": (MEAN, "tf.reduce_sum(per_image)"),
+        "penalty on each": (SCALED, "tf.add_n(model.losses)"),
+        "no penalty": (PENALTY, ""),
+        "penalty divided twice": (SCALED, f"{SCALED} / 2"),
+        "no penalty, full batch": (LOSS, f"            loss = {BY_AVERAGE}\n"),
+        "forgets the weights": ("    model.set_weights(first_weights)\n", ""),
+        "no momentum": (", momentum=0.9", ""),
+        "rate scaled": ("SGD(0.1", "SGD(0.1 * strategy.num_replicas_in_sync"),
+        "with Adam": ("SGD(0.1, momentum=0.9)", "Adam(0.01)"),
+        "drops the rest": ("batch(batch_size)", "batch(batch_size, drop_remainder=True)"),
+        "shuffles": (".batch(batch", ".shuffle(99, seed=1).batch(batch"),
+        "two passes": (".batch(batch", ".repeat(2).batch(batch"),
+        "never updates": ("        optimizer.apply", "        0 and optimizer.apply"),
+        "nobody adds": (APPLY, f"{APPLY}, skip_gradients_aggregation=True"),
+        "added twice": (
             "        optimizer.apply",
             '        gradients = context.all_reduce("SUM", gradients)\n        optimizer.apply',
         ),
-        "they are added twice.",
-    ),
-    "no logits": (
-        (CROSS_ENTROPY, "tf.keras.losses.SparseCategoricalCrossentropy(reduction='none')(labels, logits)"),
-        "takes the outputs for probabilities",
-    ),
-    "no logits in a function": (
-        (CROSS_ENTROPY, "tf.keras.losses.sparse_categorical_crossentropy(labels, logits)"),
-        "takes the outputs for probabilities",
-    ),
-    "literally two": ((SCALED, LITERAL), "they are right with two replicas only."),
-}
-LOSSES_WRONG = {
-    "MEAN": ((SUM, '"MEAN", losses'), "which reduction do parts need?"),
-    "penalty not logged": (
-        (f"{PENALTY}        gradients = tape.gradient(loss", f"{WITH_PENALTY}        gradients = tape.gradient(whole"),
-        "the penalty is in the training, but not in the losses.",
-    ),
-    "first replica's part": (
-        (REDUCE, "        return strategy.experimental_local_results(losses)[0]\n"),
-        "this is what one replica returns.",
-    ),
-    "nan logged": (("return loss", "return loss + 0 * tf.reduce_mean(per_image)"), "what is the mean of nothing?"),
-    "mean of all steps": ((LOG, f"{LOG}\n    losses = [sum(losses) / len(losses)]"), "one pass has 4 steps."),
-    "last loss": ((LOG, f"{LOG}\n    losses = [0.0, *losses[1:]]"), "the first loss is 0, and"),
-}
-OTHERS_WRONG = {
-    "a global strategy": ((SCOPE, f"    strategy = globals()['strategy']\n{SCOPE}"), "uses that one: where does", 0.75),
-    "texts": ((LOG, LOG.replace("float(train_step(*batch))", "f'{float(train_step(*batch)):.4f}'")), "are texts,", 0.0),
-    "large batches": ((".batch(batch_size)", ".batch(2 * batch_size)"), "are 2 steps, and one pass has 4.", 0.25),
-    "a global batch for each": (
-        (
+        "no logits": (
+            CROSS_ENTROPY,
+            "tf.keras.losses.SparseCategoricalCrossentropy(reduction='none')(labels, logits)",
+        ),
+        "no logits in a function": (
+            CROSS_ENTROPY,
+            "tf.keras.losses.sparse_categorical_crossentropy(labels, logits)",
+        ),
+        "literally two": (SCALED, "tf.add_n(model.losses) / 2"),
+        "MEAN": ('"SUM", losses', '"MEAN", losses'),
+        "penalty not logged": (
+            f"{PENALTY}        gradients = tape.gradient(loss",
+            f"{WITH_PENALTY}        gradients = tape.gradient(whole",
+        ),
+        "first replica's part": (REDUCE, "        return strategy.experimental_local_results(losses)[0]\n"),
+        "nan logged": ("return loss", "return loss + 0 * tf.reduce_mean(per_image)"),
+        "mean of all steps": (LOG, f"{LOG}\n    losses = [sum(losses) / len(losses)]"),
+        "last loss": (LOG, f"{LOG}\n    losses = [0.0, *losses[1:]]"),
+        "a global strategy": (SCOPE, f"    strategy = globals()['strategy']\n{SCOPE}"),
+        "texts": (LOG, LOG.replace("float(train_step(*batch))", "f'{float(train_step(*batch)):.4f}'")),
+        "large batches": (".batch(batch_size)", ".batch(2 * batch_size)"),
+        "a global batch for each": (
             DISTRIBUTE,
             "    whole = batches\n    batches = strategy.distribute_datasets_from_function(lambda context: whole)\n",
         ),
-        "are 2 steps, and one pass has 4.",
-        0.25,
-    ),
-    "small batches": ((".batch(batch_size)", ".batch(batch_size // 2)"), "are 7 steps, and one pass has 4.", 0.25),
-    "serial in the scope": (
-        (f"{MODEL}{OPTIMIZER}", "        return serial(images, labels, first_weights, batch_size)\n"),
-        "The step must run on each replica,",
-        0.0,
-    ),
-    "whole batch on each": ((DISTRIBUTE, ""), "Every replica gets the whole batch.", 0.75),
-    "optimizer built outside": (
-        (OPTIMIZER, f"{OPTIMIZER[4:]}    optimizer.build(model.trainable_variables)\n"),
-        "The optimizer's variables exist once",
-        0.25,
-    ),
-    "optimizer outside": ((OPTIMIZER, OPTIMIZER[4:]), "The optimizer's variables exist once", 0.75),
-    "one device": (
-        (f"{SCOPE}{MODEL}{OPTIMIZER}", "    return serial(images, labels, first_weights, batch_size)\n"),
-        "The model's variables exist once",
-        0.0,
-    ),
-    "no scope": ((SCOPE, "    if True:\n"), "A variable of the model does not belong to the strategy.", 0.0),
-    "step returns nothing": (("        return loss\n", ""), "What each replica returns is None.", 0.0),
-    "not reduced": ((REDUCE, "        return losses\n"), "A `PerReplica` value, which has a part", 0.0),
-    "losses not reduced": (
-        (REDUCE, "        return losses\n"),
-        (LOG, LOG.replace("float(train_step(*batch))", "train_step(*batch)")),
-        "The losses are `PerReplica` values",
-        0.0,
-    ),
-    "without run": (
-        ("strategy.run(replica_step, args=(images, labels))", "replica_step(images, labels)"),
-        "A `PerReplica` value, which has a part",
-        0.0,
-    ),
-    "no tuple": (("args=(images, labels)", "args=images"), "takes the arguments of the step as one tuple", 0.0),
-    "no cast": (("tf.cast(tf.size(labels), tf.float32)", "tf.size(labels)"), "A number of images is an integer", 0.0),
-    "len of a tensor": (("tf.size(labels)", "len(labels)"), "Which operation counts?", 0.0),
-    "Keras's loss": (
-        (CROSS_ENTROPY, "tf.keras.losses.SparseCategoricalCrossentropy(from_logits=True)(labels, logits)"),
-        "Which reduction leaves that to you?",
-        0.0,
-    ),
-    "list in a graph": (
-        (
-            LOG,
-            IN_GRAPH,
+        "small batches": (".batch(batch_size)", ".batch(batch_size // 2)"),
+        "serial in the scope": (MODEL + OPTIMIZER, f"    {SERIAL}"),
+        "whole batch on each": (DISTRIBUTE, ""),
+        "optimizer built outside": (
+            OPTIMIZER,
+            f"{OPTIMIZER[4:]}    optimizer.build(model.trainable_variables)\n",
         ),
-        "The losses are placeholders of a graph",
-        0.0,
-    ),
-    "model alone": (("return model, losses", "return model"), "returns two things: the model and", 0.0),
-    "losses first": (("return model, losses", "return losses, model"), "is not a Keras model.", 0.0),
-    "one number": (("return model, losses", "return model, losses[-1]"), "is not a list of numbers", 0.0),
+        "optimizer outside": (OPTIMIZER, OPTIMIZER[4:]),
+        "one device": (SCOPE + MODEL + OPTIMIZER, SERIAL),
+        "no scope": (SCOPE, "    if True:\n"),
+        "step returns nothing": ("        return loss\n", ""),
+        "not reduced": (REDUCE, "        return losses\n"),
+        "losses not reduced": [
+            (REDUCE, "        return losses\n"),
+            (LOG, LOG.replace("float(train_step(*batch))", "train_step(*batch)")),
+        ],
+        "without run": ("strategy.run(replica_step, args=(images, labels))", "replica_step(images, labels)"),
+        "no tuple": ("args=(images, labels)", "args=images"),
+        "no cast": ("tf.cast(tf.size(labels), tf.float32)", "tf.size(labels)"),
+        "len of a tensor": ("tf.size(labels)", "len(labels)"),
+        "Keras's loss": (
+            CROSS_ENTROPY,
+            "tf.keras.losses.SparseCategoricalCrossentropy(from_logits=True)(labels, logits)",
+        ),
+        "list in a graph": (LOG, IN_GRAPH),
+        "model alone": ("return model, losses", "return model"),
+        "losses first": ("return model, losses", "return losses, model"),
+        "one number": ("return model, losses", "return model, losses[-1]"),
+    }
 }
-for share, table in ((0.5, WEIGHTS_WRONG), (0.75, LOSSES_WRONG)):
-    for title, (change, words) in table.items():
-        ANSWERS.wrong("distributed", title, answer(change), words, share=share)
-for title, (*changes, words, share) in OTHERS_WRONG.items():
-    ANSWERS.wrong("distributed", title, answer(*changes), words, share=share)
 
 
 def with_a_keras_loss_and_a_graph_for_the_epoch(strategy, images, labels, first_weights, batch_size):
@@ -190,9 +139,6 @@ def with_a_keras_loss_and_a_graph_for_the_epoch(strategy, images, labels, first_
     return model, epoch(strategy.experimental_distribute_dataset(batches))
 
 
-ANSWERS.right("distributed", with_a_keras_loss_and_a_graph_for_the_epoch)
-
-
 def line_by_line(strategy, images, labels, first_weights, batch_size):
     with strategy.scope():
         model = network()
@@ -216,9 +162,7 @@ def line_by_line(strategy, images, labels, first_weights, batch_size):
     return model, losses
 
 
-ANSWERS.right("distributed", line_by_line)
-
-
+RIGHT = {"distributed": [[], with_a_keras_loss_and_a_graph_for_the_epoch, line_by_line]}
 SAME_MISTAKES = (
     "divided by its own count",
     "shuffles",
@@ -227,4 +171,3 @@ SAME_MISTAKES = (
     "without run",
     "optimizer outside",
 )
-SOLUTIONS = {"distributed": answer()}

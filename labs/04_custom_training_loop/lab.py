@@ -1,11 +1,3 @@
-# ---
-# jupyter:
-#   jupytext:
-#     text_representation:
-#       extension: .py
-#       format_name: percent
-# ---
-
 # %% [markdown]
 # # Lab 04: a distributed loop that equals the serial one
 #
@@ -55,7 +47,7 @@ lab = labs.open("04")
 print(lab.target("factors"))
 
 
-# %% nbgrader={"grade": false, "grade_id": "factors", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% answer="factors"
 def factors(replicas: int, images: int, micro_batches: int) -> dict[str, float]:
     """The factor of each loop."""
     answer = {
@@ -77,12 +69,6 @@ def factors(replicas: int, images: int, micro_batches: int) -> dict[str, float]:
     return answer
 
 
-# %% nbgrader={"grade": true, "grade_id": "check_factors", "locked": true, "points": 6, "schema_version": 3, "solution": false, "task": false}
-lab.check("factors")
-### BEGIN HIDDEN TESTS
-lab.points("factors")
-### END HIDDEN TESTS
-
 # %% [markdown]
 # ## 2. The loss of each replica
 #
@@ -100,7 +86,7 @@ lab.points("factors")
 print(lab.target("replica_losses"))
 
 
-# %% nbgrader={"grade": false, "grade_id": "replica_losses", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% answer="replica_losses"
 def replica_losses(losses: list[np.ndarray]) -> list[float]:
     """Each replica's part of the mean over all examples."""
     ### BEGIN SOLUTION
@@ -108,12 +94,6 @@ def replica_losses(losses: list[np.ndarray]) -> list[float]:
     return [np.sum(own) / examples for own in losses]
     ### END SOLUTION
 
-
-# %% nbgrader={"grade": true, "grade_id": "check_replica_losses", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
-lab.check("replica_losses")
-### BEGIN HIDDEN TESTS
-lab.points("replica_losses")
-### END HIDDEN TESTS
 
 # %% [markdown]
 # ## 3. A penalty
@@ -128,7 +108,7 @@ lab.points("replica_losses")
 print(lab.target("with_penalty"))
 
 
-# %% nbgrader={"grade": false, "grade_id": "with_penalty", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% answer="with_penalty"
 def with_penalty(losses: list[np.ndarray], penalty: float) -> list[float]:
     """Each replica's part of the mean over all examples plus the penalty."""
     ### BEGIN SOLUTION
@@ -136,12 +116,6 @@ def with_penalty(losses: list[np.ndarray], penalty: float) -> list[float]:
     return [np.sum(own) / examples + penalty / len(losses) for own in losses]
     ### END SOLUTION
 
-
-# %% nbgrader={"grade": true, "grade_id": "check_with_penalty", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
-lab.check("with_penalty")
-### BEGIN HIDDEN TESTS
-lab.points("with_penalty")
-### END HIDDEN TESTS
 
 # %% [markdown]
 # ## 4. The distributed loop
@@ -200,7 +174,7 @@ strategy = tf.distribute.MirroredStrategy(devices.at_least(2))
 # Compare with `serial` yourself before you run the check: `serial(*lab.given.example())` trains on images of noise.
 
 
-# %% nbgrader={"grade": false, "grade_id": "distributed", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% answer="distributed"
 def distributed(strategy, images, labels, first_weights, batch_size):
     """The model after one pass on all replicas, and the loss of each step."""
     ### BEGIN SOLUTION
@@ -232,12 +206,6 @@ def distributed(strategy, images, labels, first_weights, batch_size):
     return model, losses
     ### END SOLUTION
 
-
-# %% nbgrader={"grade": true, "grade_id": "check_distributed", "locked": true, "points": 8, "schema_version": 3, "solution": false, "task": false}
-lab.check("distributed")
-### BEGIN HIDDEN TESTS
-lab.points("distributed")
-### END HIDDEN TESTS
 
 # %% [markdown]
 # ## What you have now

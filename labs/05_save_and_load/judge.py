@@ -11,7 +11,7 @@ from itertools import combinations, pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
-from lab_05 import given, observe
+from lab_05 import observe
 from lab_05.broken_runs import LETTERS, Record, hidden_runs, lettered_runs
 from lab_05.given import PARTS
 from lab_05.observe import ProcessRecord, TrainingState
@@ -672,13 +672,7 @@ HOUSEKEEPING = ByPrograms(
 
 
 def target(name: str) -> str:
-    """One call of an exercise's function and what it must give."""
-    if name == "numbers_of":
-        return "numbers_of(step, images, batch, seed)\n    a list or array of `batch` numbers"
-    if name == "run":
-        return "run(training, folder, last_step, every)\n    nothing: it changes `training`, and writes to `folder`"
-    if name == "lacks":
-        return "lacks(straight, resumed)\n    one of lab.given.PARTS"
+    """A call of `housekeeping` and what it must give; the text has no other example."""
     lines = [f"        {files}," for files in EXAMPLE.checkpoints]
     call = ["housekeeping(", "    [", *lines, "    ],", f"    keep={EXAMPLE.keep},", ")"]
     return "\n".join([*call, str(housekeeping(*EXAMPLE))])
@@ -694,5 +688,4 @@ LAB = Lab(
     ],
     tensorflow=True,
     target=target,
-    given_module=given,
 )

@@ -1,11 +1,3 @@
-# ---
-# jupyter:
-#   jupytext:
-#     text_representation:
-#       extension: .py
-#       format_name: percent
-# ---
-
 # %% [markdown]
 # # Lab 05: resume as if nothing had happened
 #
@@ -49,7 +41,7 @@ lab = labs.open("05")
 # generator that depends on both. (`seed + epoch` is allowed, though two seeds then share orders.)
 
 
-# %% nbgrader={"grade": false, "grade_id": "numbers_of", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% answer="numbers_of"
 def numbers_of(step: int, images: int, batch: int, seed: int) -> np.ndarray:
     """The numbers of the images of this step."""
     ### BEGIN SOLUTION
@@ -59,12 +51,6 @@ def numbers_of(step: int, images: int, batch: int, seed: int) -> np.ndarray:
     return order[place * batch : (place + 1) * batch]
     ### END SOLUTION
 
-
-# %% nbgrader={"grade": true, "grade_id": "check_numbers_of", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
-lab.check("numbers_of")
-### BEGIN HIDDEN TESTS
-lab.points("numbers_of")
-### END HIDDEN TESTS
 
 # %% [markdown]
 # ## 2. Run, and resume
@@ -93,7 +79,7 @@ print(lab.given.source())
 # the lowest loss.
 
 
-# %% nbgrader={"grade": false, "grade_id": "run", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% answer="run"
 def run(training, folder: Path, last_step: int, every: int) -> None:
     """Train until `last_step` steps are done; a run that is started again resumes."""
     ### BEGIN SOLUTION
@@ -112,12 +98,6 @@ def run(training, folder: Path, last_step: int, every: int) -> None:
             manager.save()
     ### END SOLUTION
 
-
-# %% nbgrader={"grade": true, "grade_id": "check_run", "locked": true, "points": 6, "schema_version": 3, "solution": false, "task": false}
-lab.check("run")
-### BEGIN HIDDEN TESTS
-lab.points("run")
-### END HIDDEN TESTS
 
 # %% [markdown]
 # Try it yourself, if you like: two runs from the same first weights, one of them interrupted. Its second process begins
@@ -169,7 +149,7 @@ print(*lab.given.PARTS, sep=", ")
 print(runs["A"]["resumed"][0])
 
 
-# %% nbgrader={"grade": false, "grade_id": "lacks", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% answer="lacks"
 def lacks(straight: list[dict], resumed: list[dict]) -> str:
     """What the checkpoint lacks."""
     ### BEGIN SOLUTION
@@ -186,12 +166,6 @@ def lacks(straight: list[dict], resumed: list[dict]) -> str:
     return "step count" if np.allclose(factors, factors[0]) else "averages"
     ### END SOLUTION
 
-
-# %% nbgrader={"grade": true, "grade_id": "check_lacks", "locked": true, "points": 6, "schema_version": 3, "solution": false, "task": false}
-lab.check("lacks")
-### BEGIN HIDDEN TESTS
-lab.points("lacks")
-### END HIDDEN TESTS
 
 # %% [markdown]
 # ## 4. Which checkpoint to use, which to delete (optional)
@@ -220,7 +194,7 @@ lab.points("lacks")
 print(lab.target("housekeeping"))
 
 
-# %% nbgrader={"grade": false, "grade_id": "housekeeping", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% answer="housekeeping"
 def housekeeping(checkpoints: list[dict], keep: int) -> dict:
     """What to resume from, and what to delete."""
     ### BEGIN SOLUTION
@@ -235,12 +209,6 @@ def housekeeping(checkpoints: list[dict], keep: int) -> dict:
     }
     ### END SOLUTION
 
-
-# %% nbgrader={"grade": true, "grade_id": "check_housekeeping", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
-lab.check("housekeeping")
-### BEGIN HIDDEN TESTS
-lab.points("housekeeping")
-### END HIDDEN TESTS
 
 # %% [markdown]
 # ## What you have now

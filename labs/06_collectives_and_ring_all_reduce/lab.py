@@ -1,11 +1,3 @@
-# ---
-# jupyter:
-#   jupytext:
-#     text_representation:
-#       extension: .py
-#       format_name: percent
-# ---
-
 # %% [markdown]
 # # Lab 06: write the ring yourself
 #
@@ -85,7 +77,7 @@ async def one_step(rank: Rank, array: np.ndarray) -> np.ndarray:
 print(lab.target("reduce_scatter"))
 
 
-# %% nbgrader={"grade": false, "grade_id": "reduce_scatter", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% answer="reduce_scatter"
 async def reduce_scatter(rank: Rank, array: np.ndarray) -> np.ndarray:
     """Chunk number `rank.index` of the sum of all ranks' arrays."""
     ### BEGIN SOLUTION
@@ -100,12 +92,6 @@ async def reduce_scatter(rank: Rank, array: np.ndarray) -> np.ndarray:
     ### END SOLUTION
 
 
-# %% nbgrader={"grade": true, "grade_id": "check_reduce_scatter", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
-lab.check("reduce_scatter")
-### BEGIN HIDDEN TESTS
-lab.points("reduce_scatter")
-### END HIDDEN TESTS
-
 # %% [markdown]
 # ## 2. All-gather
 #
@@ -117,7 +103,7 @@ lab.points("reduce_scatter")
 print(lab.target("all_gather"))
 
 
-# %% nbgrader={"grade": false, "grade_id": "all_gather", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% answer="all_gather"
 async def all_gather(rank: Rank, chunk: np.ndarray) -> np.ndarray:
     """The chunks of all ranks, one behind the other, in order of rank."""
     ### BEGIN SOLUTION
@@ -129,12 +115,6 @@ async def all_gather(rank: Rank, chunk: np.ndarray) -> np.ndarray:
     return np.concatenate(parts)
     ### END SOLUTION
 
-
-# %% nbgrader={"grade": true, "grade_id": "check_all_gather", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
-lab.check("all_gather")
-### BEGIN HIDDEN TESTS
-lab.points("all_gather")
-### END HIDDEN TESTS
 
 # %% [markdown]
 # ## 3. Ring all-reduce
@@ -149,7 +129,7 @@ lab.points("all_gather")
 print(lab.target("ring_all_reduce"))
 
 
-# %% nbgrader={"grade": false, "grade_id": "ring_all_reduce", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% answer="ring_all_reduce"
 async def ring_all_reduce(rank: Rank, array: np.ndarray) -> np.ndarray:
     """The sum of all ranks' arrays, on every rank."""
     ### BEGIN SOLUTION
@@ -157,12 +137,6 @@ async def ring_all_reduce(rank: Rank, array: np.ndarray) -> np.ndarray:
     return await all_gather(rank, own_chunk)
     ### END SOLUTION
 
-
-# %% nbgrader={"grade": true, "grade_id": "check_ring_all_reduce", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
-lab.check("ring_all_reduce")
-### BEGIN HIDDEN TESTS
-lab.points("ring_all_reduce")
-### END HIDDEN TESTS
 
 # %% [markdown]
 # ## 4. Halving and doubling
@@ -184,7 +158,7 @@ lab.points("ring_all_reduce")
 print(lab.target("halving_doubling_all_reduce", sizes=(2, 4, 8, 16, 64, 6, 12), length=192))
 
 
-# %% nbgrader={"grade": false, "grade_id": "halving_doubling_all_reduce", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% answer="halving_doubling_all_reduce"
 async def halving_doubling_all_reduce(rank: Rank, array: np.ndarray) -> np.ndarray:
     """The sum of all ranks' arrays, on every rank, in 2 lg p steps for p = 2^k ranks."""
     ### BEGIN SOLUTION
@@ -218,12 +192,6 @@ async def halving_doubling_all_reduce(rank: Rank, array: np.ndarray) -> np.ndarr
     return total
     ### END SOLUTION
 
-
-# %% nbgrader={"grade": true, "grade_id": "check_halving_doubling_all_reduce", "locked": true, "points": 8, "schema_version": 3, "solution": false, "task": false}
-lab.check("halving_doubling_all_reduce")
-### BEGIN HIDDEN TESTS
-lab.points("halving_doubling_all_reduce")
-### END HIDDEN TESTS
 
 # %% [markdown]
 # ## What you have now

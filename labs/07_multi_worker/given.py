@@ -4,8 +4,7 @@
 """
 
 import json
-import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +33,6 @@ BROKEN: dict[str, Texts] = {
 
 
 _WAITS = "(nothing after a minute)"
-_TAKEN = "UnknownError: Could not start gRPC server"
 MESSAGES: dict[str, Texts] = {
     "A": [_WAITS, "ValueError: The `task_id` 2 exceeds the maximum id of worker."],
     "B": [
@@ -63,60 +61,16 @@ def write(namespace: Mapping[str, Any], file: Path) -> None:
     file.write_text("import json\nimport os\nimport subprocess\n\n\n" + text_of(namespace, ["start"]))
 
 
-def _each_index(texts: Texts, change: Callable[[list[int]], Sequence[int | str]]) -> Texts:
-    configs = [json.loads(text) for text in texts]
-    for config, index in zip(configs, change([config["task"]["index"] for config in configs]), strict=True):
-        config["task"]["index"] = index
-    return [json.dumps(config) for config in configs]
-
-
-def _each_cluster(texts: Texts, change: Callable[[list[str]], list[str]]) -> Texts:
-    configs = [json.loads(text) for text in texts]
-    for config in configs:
-        config["cluster"]["worker"] = change(config["cluster"]["worker"])
-    return [json.dumps(config) for config in configs]
-
-
-def _own_numbers(indices: list[int]) -> list[int]:
-    return indices if len(set(indices)) == len(indices) else list(range(len(indices)))
-
-
-def _from_python(texts: Texts) -> Texts:
-    return [text if text.startswith('{"') else text.replace("'", '"') for text in texts]
-
-
-CHANGES: dict[str, tuple[str, Callable[[Texts], Texts]]] = {
-    "let json.dumps write it": ("the whole text", _from_python),
-    "write it in one line": ("the whole text", lambda texts: [" ".join(text.split()) for text in texts]),
-    "give every address a port": (
-        "cluster.worker",
-        lambda texts: _each_cluster(texts, lambda addresses: [at if ":" in at else f"{at}:23456" for at in addresses]),
-    ),
-    "give every address another port": (
-        "cluster.worker",
-        lambda texts: _each_cluster(
-            texts, lambda addresses: [re.sub(":.*", "", at) + ":2222" * (":" in at) for at in addresses]
-        ),
-    ),
-    "write the name that other hosts know": (
-        "cluster.worker",
-        lambda texts: _each_cluster(texts, lambda addresses: [at.replace("localhost", "host1") for at in addresses]),
-    ),
-    "write the same list in every process": (
-        "cluster.worker",
-        lambda texts: _each_cluster(texts, lambda addresses: json.loads(texts[0])["cluster"]["worker"]),
-    ),
-    "write chief for the first process": (
-        "task.type",
-        lambda texts: [texts[0].replace('"type": "worker"', '"type": "chief"'), *texts[1:]],
-    ),
-    "count from 0": ("task.index", lambda texts: _each_index(texts, lambda indices: [index - 1 for index in indices])),
-    "give every process a number of its own": ("task.index", lambda texts: _each_index(texts, _own_numbers)),
-    "write the number in quotes": (
-        "task.index",
-        lambda texts: _each_index(texts, lambda indices: list(map(str, indices))),
-    ),
+FIXES = {
+    "let json.dumps write it": "the whole text",
+    "write it in one line": "the whole text",
+    "give every address a port": "cluster.worker",
+    "give every address another port": "cluster.worker",
+    "write the name that other hosts know": "cluster.worker",
+    "write the same list in every process": "cluster.worker",
+    "write chief for the first process": "task.type",
+    "count from 0": "task.index",
+    "give every process a number of its own": "task.index",
+    "write the number in quotes": "task.index",
 }
-"""Each fix with the field in which it can be done, and what it does to the texts there."""
-
-FIXES = tuple(CHANGES)
+"""Each fix with the field in which it can be done."""

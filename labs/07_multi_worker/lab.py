@@ -1,11 +1,3 @@
-# ---
-# jupyter:
-#   jupytext:
-#     text_representation:
-#       extension: .py
-#       format_name: percent
-# ---
-
 # %% [markdown]
 # # Lab 07: start workers, break them, save without a race
 #
@@ -49,19 +41,13 @@ example = {"chief": ["head:2222"], "worker": ["node0:2222", "node1:2222"]}
 print("tasks of the example: chief 0, worker 0, worker 1, so three processes and three texts")
 
 
-# %% nbgrader={"grade": false, "grade_id": "tf_config", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% answer="tf_config"
 def tf_config(cluster: dict[str, list[str]], task_type: str, index: int) -> str:
     """The text of TF_CONFIG for task `index` of type `task_type`."""
     ### BEGIN SOLUTION
     return json.dumps({"cluster": cluster, "task": {"type": task_type, "index": index}})
     ### END SOLUTION
 
-
-# %% nbgrader={"grade": true, "grade_id": "check_tf_config", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
-lab.check("tf_config")
-### BEGIN HIDDEN TESTS
-lab.points("tf_config")
-### END HIDDEN TESTS
 
 # %% [markdown]
 # ## 2. Start the workers
@@ -79,7 +65,7 @@ lab.points("tf_config")
 # Target: the workers find each other and train. In the check they are fake ones, which train one number.
 
 
-# %% nbgrader={"grade": false, "grade_id": "start", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% answer="start"
 def start(command: list[str], cluster: dict[str, list[str]]) -> list[int]:
     """Start one process per task, each with its TF_CONFIG; the exit codes of all."""
     ### BEGIN SOLUTION
@@ -91,12 +77,6 @@ def start(command: list[str], cluster: dict[str, list[str]]) -> list[int]:
     return [process.wait() for process in processes]
     ### END SOLUTION
 
-
-# %% nbgrader={"grade": true, "grade_id": "check_start", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
-lab.check("start")
-### BEGIN HIDDEN TESTS
-lab.points("start")
-### END HIDDEN TESTS
 
 # %% [markdown]
 # When the check is content, let your two functions start real workers. `two_workers.py` chooses free ports, calls your
@@ -141,7 +121,7 @@ command = "import tensorflow as tf; tf.distribute.MultiWorkerMirroredStrategy()"
 print("fields:", *lab.given.FIELDS, sep="\n  ")
 print("fixes:", *lab.given.FIXES, sep="\n  ")
 
-# %% nbgrader={"grade": false, "grade_id": "diagnosis", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% answer="diagnosis"
 # Instead of each (None, None): a field and a fix, such as ("task.type", "count from 0").
 diagnosis = {
     "A": (None, None),
@@ -162,12 +142,6 @@ diagnosis = {
 }
 ### END SOLUTION
 
-
-# %% nbgrader={"grade": true, "grade_id": "check_diagnosis", "locked": true, "points": 6, "schema_version": 3, "solution": false, "task": false}
-lab.check("diagnosis")
-### BEGIN HIDDEN TESTS
-lab.points("diagnosis")
-### END HIDDEN TESTS
 
 # %% [markdown]
 # ## 4. Who gets which images?
@@ -193,7 +167,7 @@ lab.points("diagnosis")
 # Target: the same numbers as TensorFlow. A fifth of the points for each policy, a fifth for few files or images.
 
 
-# %% nbgrader={"grade": false, "grade_id": "samples_seen", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% answer="samples_seen"
 def samples_seen(
     policy: str,
     images_per_file: list[int],
@@ -220,12 +194,6 @@ def samples_seen(
     ### END SOLUTION
 
 
-# %% nbgrader={"grade": true, "grade_id": "check_samples_seen", "locked": true, "points": 5, "schema_version": 3, "solution": false, "task": false}
-lab.check("samples_seen")
-### BEGIN HIDDEN TESTS
-lab.points("samples_seen")
-### END HIDDEN TESTS
-
 # %% [markdown]
 # ## 5. Save without a race
 #
@@ -247,7 +215,7 @@ lab.points("samples_seen")
 # one worker is the chief.
 
 
-# %% nbgrader={"grade": false, "grade_id": "save", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% answer="save"
 def save(worker, model, accuracy, folder: Path) -> None:
     """Save the model and the accuracy; called by every worker."""
     ### BEGIN SOLUTION
@@ -259,12 +227,6 @@ def save(worker, model, accuracy, folder: Path) -> None:
         (folder / "accuracy.txt").write_text(f"{value:.3f}\n")
     ### END SOLUTION
 
-
-# %% nbgrader={"grade": true, "grade_id": "check_save", "locked": true, "points": 5, "schema_version": 3, "solution": false, "task": false}
-lab.check("save")
-### BEGIN HIDDEN TESTS
-lab.points("save")
-### END HIDDEN TESTS
 
 # %% [markdown]
 # ## What you have now

@@ -1,11 +1,3 @@
-# ---
-# jupyter:
-#   jupytext:
-#     text_representation:
-#       extension: .py
-#       format_name: percent
-# ---
-
 # %% [markdown]
 # # Lab 08: who waits for whom?
 #
@@ -45,7 +37,7 @@ lab = labs.open("08")
 print(lab.target("staleness"))
 
 
-# %% nbgrader={"grade": false, "grade_id": "staleness", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% answer="staleness"
 def staleness(events: list[tuple[int, str]]) -> list[int]:
     """The staleness of every update."""
     ### BEGIN SOLUTION
@@ -59,12 +51,6 @@ def staleness(events: list[tuple[int, str]]) -> list[int]:
     return stale
     ### END SOLUTION
 
-
-# %% nbgrader={"grade": true, "grade_id": "check_staleness", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
-lab.check("staleness")
-### BEGIN HIDDEN TESTS
-lab.points("staleness")
-### END HIDDEN TESTS
 
 # %% [markdown]
 # ## 2. A rule that bounds it
@@ -83,19 +69,13 @@ lab.points("staleness")
 print(lab.target("may_begin"))
 
 
-# %% nbgrader={"grade": false, "grade_id": "may_begin", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% answer="may_begin"
 def may_begin(finished: list[int], worker: int, lead: int) -> bool:
     """Whether this worker may read the weights for its next gradient."""
     ### BEGIN SOLUTION
     return finished[worker] - min(finished) <= lead
     ### END SOLUTION
 
-
-# %% nbgrader={"grade": true, "grade_id": "check_may_begin", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false}
-lab.check("may_begin")
-### BEGIN HIDDEN TESTS
-lab.points("may_begin")
-### END HIDDEN TESTS
 
 # %% [markdown]
 # ## 3. What the bound gives, and what it costs
@@ -117,7 +97,7 @@ lab.points("may_begin")
 print(lab.target("limits"))
 
 
-# %% nbgrader={"grade": false, "grade_id": "limits", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% answer="limits"
 def limits(seconds: list[float], lead: int) -> dict[str, float]:
     """The three numbers, by name."""
     answer = dict.fromkeys(("largest staleness", "without a bound", "with the bound"))
@@ -130,12 +110,6 @@ def limits(seconds: list[float], lead: int) -> dict[str, float]:
     ### END SOLUTION
     return answer
 
-
-# %% nbgrader={"grade": true, "grade_id": "check_limits", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
-lab.check("limits")
-### BEGIN HIDDEN TESTS
-lab.points("limits")
-### END HIDDEN TESTS
 
 # %% [markdown]
 # ## 4. Five clusters
@@ -167,7 +141,7 @@ lab.points("limits")
 print(lab.target("choose"))
 
 
-# %% nbgrader={"grade": false, "grade_id": "choose", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% answer="choose"
 def choose(
     seconds: np.ndarray,
     all_reduce: float,
@@ -200,12 +174,6 @@ def choose(
     return rates | {"choice": choice}
 
 
-# %% nbgrader={"grade": true, "grade_id": "check_choose", "locked": true, "points": 5, "schema_version": 3, "solution": false, "task": false}
-lab.check("choose")
-### BEGIN HIDDEN TESTS
-lab.points("choose")
-### END HIDDEN TESTS
-
 # %% [markdown]
 # ## 5. A scheduler that gives slow workers less (optional)
 #
@@ -224,7 +192,7 @@ lab.points("choose")
 print(lab.target("next_shares"))
 
 
-# %% nbgrader={"grade": false, "grade_id": "next_shares", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% answer="next_shares"
 def next_shares(shares: list[int], seconds: list[float]) -> list[int]:
     """The images of each worker in the next step."""
     ### BEGIN SOLUTION
@@ -236,12 +204,6 @@ def next_shares(shares: list[int], seconds: list[float]) -> list[int]:
     return following.tolist()
     ### END SOLUTION
 
-
-# %% nbgrader={"grade": true, "grade_id": "check_next_shares", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
-lab.check("next_shares")
-### BEGIN HIDDEN TESTS
-lab.points("next_shares")
-### END HIDDEN TESTS
 
 # %% [markdown]
 # ## What you have now

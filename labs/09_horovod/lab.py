@@ -1,11 +1,3 @@
-# ---
-# jupyter:
-#   jupytext:
-#     text_representation:
-#       extension: .py
-#       format_name: percent
-# ---
-
 # %% [markdown]
 # # Lab 09: eight steps to Horovod
 #
@@ -55,7 +47,7 @@ print(lab.given.described(lab.given.CARDS))
 # Target: each of the eight steps is there once, in a place where it has its effect. Often several places are right. An
 # eighth of the points for each step.
 
-# %% nbgrader={"grade": false, "grade_id": "program", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% answer="program"
 # Copy this list and put names of cards between those of the lines.
 program = [
     "read options",
@@ -98,12 +90,6 @@ program = [
 ]
 ### END SOLUTION
 
-# %% nbgrader={"grade": true, "grade_id": "check_program", "locked": true, "points": 8, "schema_version": 3, "solution": false, "task": false}
-lab.check("program")
-### BEGIN HIDDEN TESTS
-lab.points("program")
-### END HIDDEN TESTS
-
 # %% [markdown]
 # ## 2. Steps 1 and 2: begin, and pin the device
 #
@@ -116,7 +102,7 @@ lab.points("program")
 # takes that one; without GPUs nothing fails. Half of the points for each step.
 
 
-# %% nbgrader={"grade": false, "grade_id": "start", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% answer="start"
 def start():
     """What each process does before anything else."""
     ### BEGIN SOLUTION
@@ -126,12 +112,6 @@ def start():
         tf.config.set_visible_devices(gpus[hvd.local_rank() % len(gpus)], "GPU")
     ### END SOLUTION
 
-
-# %% nbgrader={"grade": true, "grade_id": "check_start", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false}
-lab.check("start")
-### BEGIN HIDDEN TESTS
-lab.points("start")
-### END HIDDEN TESTS
 
 # %% [markdown]
 # ## 3. Steps 7 and 8: feed the ranks
@@ -152,7 +132,7 @@ programs.show(PROGRAMS / "train_serial.py", "batches", "steps_per_epoch")
 # - all ranks take the same number of steps: as many as there are full batches for all ranks together.
 
 
-# %% nbgrader={"grade": false, "grade_id": "feeding", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% answer="feeding"
 def batches(options, epoch):
     """This rank's batches of (numbers, images, labels)."""
     ### BEGIN SOLUTION
@@ -170,12 +150,6 @@ def steps_per_epoch(options):
     return options.images // (options.batch * hvd.size())
     ### END SOLUTION
 
-
-# %% nbgrader={"grade": true, "grade_id": "check_feeding", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
-lab.check("feeding")
-### BEGIN HIDDEN TESTS
-lab.points("feeding")
-### END HIDDEN TESTS
 
 # %% [markdown]
 # ## 4. Steps 3 to 6: train alike
@@ -203,7 +177,7 @@ mean_loss = tf.keras.losses.SparseCategoricalCrossentropy(from_logits=True)
 # - a checkpoint of all of `state` that only one rank writes, the one that reads it in `begin`, and none if `options.folder` is None.
 
 
-# %% nbgrader={"grade": false, "grade_id": "training", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% answer="training"
 def make_optimizer(options):
     """SGD with momentum."""
     ### BEGIN SOLUTION
@@ -240,12 +214,6 @@ def save(options, state):
         state.save(str(options.folder / "checkpoint"))
     ### END SOLUTION
 
-
-# %% nbgrader={"grade": true, "grade_id": "check_training", "locked": true, "points": 8, "schema_version": 3, "solution": false, "task": false}
-lab.check("training")
-### BEGIN HIDDEN TESTS
-lab.points("training")
-### END HIDDEN TESTS
 
 # %% [markdown]
 # ## 5. On two ranks of Horovod

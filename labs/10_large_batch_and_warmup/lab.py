@@ -1,11 +1,3 @@
-# ---
-# jupyter:
-#   jupytext:
-#     text_representation:
-#       extension: .py
-#       format_name: percent
-# ---
-
 # %% [markdown]
 # # Lab 10: eight ranks, and a rate that they survive
 #
@@ -47,7 +39,7 @@ lab = labs.open("10")
 print(lab.target("plan"))
 
 
-# %% nbgrader={"grade": false, "grade_id": "plan", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% answer="plan"
 def plan(
     images: int,
     hosts: int,
@@ -74,12 +66,6 @@ def plan(
     }
 
 
-# %% nbgrader={"grade": true, "grade_id": "check_plan", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
-lab.check("plan")
-### BEGIN HIDDEN TESTS
-lab.points("plan")
-### END HIDDEN TESTS
-
 # %% [markdown]
 # ## 2. Gradual warm-up
 #
@@ -98,7 +84,7 @@ lab.points("plan")
 print(lab.target("warm_up"))
 
 
-# %% nbgrader={"grade": false, "grade_id": "warm_up", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% answer="warm_up"
 def warm_up(
     step: int,
     steps_per_epoch: int,
@@ -114,12 +100,6 @@ def warm_up(
     return first_rate + (full_rate - first_rate) * step / steps
     ### END SOLUTION
 
-
-# %% nbgrader={"grade": true, "grade_id": "check_warm_up", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
-lab.check("warm_up")
-### BEGIN HIDDEN TESTS
-lab.points("warm_up")
-### END HIDDEN TESTS
 
 # %% [markdown]
 # ## 3. The gradient noise scale
@@ -145,7 +125,7 @@ lab.points("warm_up")
 print(lab.target("noise_scale"))
 
 
-# %% nbgrader={"grade": false, "grade_id": "noise_scale", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% answer="noise_scale"
 def noise_scale(gradients: np.ndarray, batch: int) -> dict[str, float]:
     """The three estimates by name."""
     squared_gradient = variance = scale = None
@@ -159,12 +139,6 @@ def noise_scale(gradients: np.ndarray, batch: int) -> dict[str, float]:
     ### END SOLUTION
     return {"squared gradient": squared_gradient, "variance": variance, "noise scale": scale}
 
-
-# %% nbgrader={"grade": true, "grade_id": "check_noise_scale", "locked": true, "points": 6, "schema_version": 3, "solution": false, "task": false}
-lab.check("noise_scale")
-### BEGIN HIDDEN TESTS
-lab.points("noise_scale")
-### END HIDDEN TESTS
 
 # %% [markdown]
 # ## What you have now

@@ -1,11 +1,3 @@
-# ---
-# jupyter:
-#   jupytext:
-#     text_representation:
-#       extension: .py
-#       format_name: percent
-# ---
-
 # %% [markdown]
 # # Lab 11: audit a scaling table, then predict 64 ranks
 #
@@ -48,7 +40,7 @@ lab = labs.open("11")
 print(lab.target("audit"))
 
 
-# %% nbgrader={"grade": false, "grade_id": "audit", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% answer="audit"
 def audit(
     images: int,
     batch: int,
@@ -74,12 +66,6 @@ def audit(
     }
 
 
-# %% nbgrader={"grade": true, "grade_id": "check_audit", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
-lab.check("audit")
-### BEGIN HIDDEN TESTS
-lab.points("audit")
-### END HIDDEN TESTS
-
 # %% [markdown]
 # ## 2. The published table
 #
@@ -99,7 +85,7 @@ print(lab.given.published_table())
 # claims are rounded, so the results are accurate to about one percentage point.
 
 
-# %% nbgrader={"grade": false, "grade_id": "corrected", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% answer="corrected"
 def corrected(claimed: float, images: int, batch: int, gpus: int) -> float | None:
     """The true efficiency of a run whose claimed one takes every epoch for all `images`."""
     ### BEGIN SOLUTION
@@ -110,12 +96,6 @@ def corrected(claimed: float, images: int, batch: int, gpus: int) -> float | Non
     return claimed * share / share_of_one
     ### END SOLUTION
 
-
-# %% nbgrader={"grade": true, "grade_id": "check_corrected", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
-lab.check("corrected")
-### BEGIN HIDDEN TESTS
-lab.points("corrected")
-### END HIDDEN TESTS
 
 # %% [markdown]
 # ## 3. Amdahl's law
@@ -134,7 +114,7 @@ lab.points("corrected")
 print(lab.target("amdahl"))
 
 
-# %% nbgrader={"grade": false, "grade_id": "amdahl", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% answer="amdahl"
 def amdahl(ranks: np.ndarray, seconds: np.ndarray) -> tuple[float, float]:
     """The serial and the parallel seconds."""
     ### BEGIN SOLUTION
@@ -144,12 +124,6 @@ def amdahl(ranks: np.ndarray, seconds: np.ndarray) -> tuple[float, float]:
     return float(serial), float(parallel)
     ### END SOLUTION
 
-
-# %% nbgrader={"grade": true, "grade_id": "check_amdahl", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
-lab.check("amdahl")
-### BEGIN HIDDEN TESTS
-lab.points("amdahl")
-### END HIDDEN TESTS
 
 # %% [markdown]
 # ## 4. $\alpha$ and $\beta$
@@ -167,7 +141,7 @@ lab.points("amdahl")
 print(lab.target("alpha_beta"))
 
 
-# %% nbgrader={"grade": false, "grade_id": "alpha_beta", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% answer="alpha_beta"
 def alpha_beta(ranks: int, sizes: np.ndarray, seconds: np.ndarray) -> tuple[float, float]:
     """Seconds per message, and seconds per byte."""
     ### BEGIN SOLUTION
@@ -180,12 +154,6 @@ def alpha_beta(ranks: int, sizes: np.ndarray, seconds: np.ndarray) -> tuple[floa
     return float(latency), float(seconds_per_byte)
     ### END SOLUTION
 
-
-# %% nbgrader={"grade": true, "grade_id": "check_alpha_beta", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
-lab.check("alpha_beta")
-### BEGIN HIDDEN TESTS
-lab.points("alpha_beta")
-### END HIDDEN TESTS
 
 # %% [markdown]
 # ## 5. 64 ranks, strong and weak
@@ -208,7 +176,7 @@ lab.points("alpha_beta")
 print(lab.target("predicted"))
 
 
-# %% nbgrader={"grade": false, "grade_id": "predicted", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% answer="predicted"
 def predicted(
     ranks: int,
     is_weak: bool,
@@ -227,12 +195,6 @@ def predicted(
     return computing + 2 * (ranks - 1) * (latency + nbytes / ranks * seconds_per_byte)
     ### END SOLUTION
 
-
-# %% nbgrader={"grade": true, "grade_id": "check_predicted", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
-lab.check("predicted")
-### BEGIN HIDDEN TESTS
-lab.points("predicted")
-### END HIDDEN TESTS
 
 # %% [markdown]
 # ## What you have now

@@ -1,11 +1,3 @@
-# ---
-# jupyter:
-#   jupytext:
-#     text_representation:
-#       extension: .py
-#       format_name: percent
-# ---
-
 # %% [markdown]
 # # Lab 12: fill a pipeline, split a layer
 #
@@ -47,7 +39,7 @@ lab = labs.open("12")
 # %%
 print(lab.target("table"))
 
-# %% nbgrader={"grade": false, "grade_id": "table", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% answer="table"
 # Replace dots with passes:
 table = """
 stage 0:  ..  ..  ..  ..  ..  ..  ..  ..  ..  ..  ..  ..  ..  ..  ..  ..
@@ -62,12 +54,6 @@ stage 1:  ..  F0  F1  F2  F3  ..  ..  B3  B2  B1  B0  ..
 stage 2:  ..  ..  F0  F1  F2  F3  B3  B2  B1  B0  ..  ..
 """
 ### END SOLUTION
-
-# %% nbgrader={"grade": true, "grade_id": "check_table", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
-lab.check("table")
-### BEGIN HIDDEN TESTS
-lab.points("table")
-### END HIDDEN TESTS
 
 # %% [markdown]
 # ## 2. One forward, one backward (1F1B)
@@ -87,7 +73,7 @@ lab.points("table")
 print(lab.target("one_forward_one_backward"))
 
 
-# %% nbgrader={"grade": false, "grade_id": "one_forward_one_backward", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% answer="one_forward_one_backward"
 def one_forward_one_backward(stage: int, stages: int, micro_batches: int) -> list[str]:
     """The passes of a stage, in order."""
     ### BEGIN SOLUTION
@@ -98,12 +84,6 @@ def one_forward_one_backward(stage: int, stages: int, micro_batches: int) -> lis
     return order + [f"B{number}" for number in range(micro_batches - ahead, micro_batches)]
     ### END SOLUTION
 
-
-# %% nbgrader={"grade": true, "grade_id": "check_one_forward_one_backward", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
-lab.check("one_forward_one_backward")
-### BEGIN HIDDEN TESTS
-lab.points("one_forward_one_backward")
-### END HIDDEN TESTS
 
 # %% [markdown]
 # ## 3. How many micro-batches?
@@ -123,7 +103,7 @@ lab.points("one_forward_one_backward")
 print(lab.target("plan"))
 
 
-# %% nbgrader={"grade": false, "grade_id": "plan", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% answer="plan"
 def plan(
     stages: int,
     batch: int,
@@ -146,12 +126,6 @@ def plan(
     ### END SOLUTION
     return {"micro-batches": micro_batches, "seconds": seconds, "bubble": bubble}
 
-
-# %% nbgrader={"grade": true, "grade_id": "check_plan", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
-lab.check("plan")
-### BEGIN HIDDEN TESTS
-lab.points("plan")
-### END HIDDEN TESTS
 
 # %% [markdown]
 # ## 4. A layer by columns
@@ -178,7 +152,7 @@ lab.points("plan")
 print(lab.target("by_columns"))
 
 
-# %% nbgrader={"grade": false, "grade_id": "by_columns", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% answer="by_columns"
 async def by_columns(rank: Rank, layer: tuple[np.ndarray, ...]) -> np.ndarray:
     """The outputs of all units, on every rank."""
     inputs, columns, bias = layer
@@ -189,12 +163,6 @@ async def by_columns(rank: Rank, layer: tuple[np.ndarray, ...]) -> np.ndarray:
     return rows.T
     ### END SOLUTION
 
-
-# %% nbgrader={"grade": true, "grade_id": "check_by_columns", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
-lab.check("by_columns")
-### BEGIN HIDDEN TESTS
-lab.points("by_columns")
-### END HIDDEN TESTS
 
 # %% [markdown]
 # ## 5. A layer by rows
@@ -208,7 +176,7 @@ lab.points("by_columns")
 print(lab.target("by_rows"))
 
 
-# %% nbgrader={"grade": false, "grade_id": "by_rows", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% answer="by_rows"
 async def by_rows(rank: Rank, layer: tuple[np.ndarray, ...]) -> np.ndarray:
     """The layer's outputs, on every rank."""
     inputs, rows, bias = layer
@@ -216,12 +184,6 @@ async def by_rows(rank: Rank, layer: tuple[np.ndarray, ...]) -> np.ndarray:
     return await ring_all_reduce(rank, inputs @ rows) + bias
     ### END SOLUTION
 
-
-# %% nbgrader={"grade": true, "grade_id": "check_by_rows", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
-lab.check("by_rows")
-### BEGIN HIDDEN TESTS
-lab.points("by_rows")
-### END HIDDEN TESTS
 
 # %% [markdown]
 # ## 6. Both, forward and backward
@@ -242,7 +204,7 @@ lab.points("by_rows")
 print(lab.target("two_layers"))
 
 
-# %% nbgrader={"grade": false, "grade_id": "two_layers", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% answer="two_layers"
 async def two_layers(
     rank: Rank,
     network: tuple[np.ndarray, ...],
@@ -257,12 +219,6 @@ async def two_layers(
     return outputs, by_inputs
     ### END SOLUTION
 
-
-# %% nbgrader={"grade": true, "grade_id": "check_two_layers", "locked": true, "points": 6, "schema_version": 3, "solution": false, "task": false}
-lab.check("two_layers")
-### BEGIN HIDDEN TESTS
-lab.points("two_layers")
-### END HIDDEN TESTS
 
 # %% [markdown]
 # ## What you have now

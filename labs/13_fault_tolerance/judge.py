@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from lab_13 import given, observe
+from lab_13 import observe
 from lab_13.diagnosis import (
     DIAGNOSE,
     JOBS,
@@ -487,10 +487,6 @@ COMPARE = ByPrograms(
 
 def target(name: str) -> str:
     """One call of an exercise's function and what it must give."""
-    if name == "diagnose":
-        return 'diagnose(log)\n    {"illness": one of lab.given.ILLNESSES, "worker": a number, "step": a number}'
-    if name == "cure":
-        return "cure(log, illness, worker, step)\n    a number"
     if name == "plan":
         lines = [f"    {number:16}{value:>12.6g}" for number, value in plan(*SAVED_JOB).items()]
         return "\n".join(["plan(workers={}, days={:g}, save={:g}, step={:g})".format(*SAVED_JOB), *lines])
@@ -513,5 +509,4 @@ LAB = Lab(
         Exercise("compare", 2, COMPARE),
     ],
     target=target,
-    given_module=given,
 )

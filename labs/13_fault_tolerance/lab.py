@@ -1,11 +1,3 @@
-# ---
-# jupyter:
-#   jupytext:
-#     text_representation:
-#       extension: .py
-#       format_name: percent
-# ---
-
 # %% [markdown]
 # # Lab 13: six sick jobs, and how often to save
 #
@@ -96,7 +88,7 @@ print(*lab.given.ILLNESSES, sep="\n")
 # each illness, if all three are right in each of its logs. Begin with one illness: the check says which ones are right.
 
 
-# %% nbgrader={"grade": false, "grade_id": "diagnose", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% answer="diagnose"
 def diagnose(log: list[dict]) -> dict:
     """What ails a job, which worker and which step are concerned."""
     ### BEGIN SOLUTION
@@ -140,12 +132,6 @@ def diagnose(log: list[dict]) -> dict:
     ### END SOLUTION
 
 
-# %% nbgrader={"grade": true, "grade_id": "check_diagnose", "locked": true, "points": 6, "schema_version": 3, "solution": false, "task": false}
-lab.check("diagnose")
-### BEGIN HIDDEN TESTS
-lab.points("diagnose")
-### END HIDDEN TESTS
-
 # %% [markdown]
 # ## 2. The cure (optional)
 #
@@ -165,7 +151,7 @@ lab.points("diagnose")
 # and any worker may have a slow step. One point for each illness.
 
 
-# %% nbgrader={"grade": false, "grade_id": "cure", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% answer="cure"
 def cure(log: list[dict], illness: str, worker: int, step: int) -> float:
     """The number that cures this job."""
     ### BEGIN SOLUTION
@@ -190,12 +176,6 @@ def cure(log: list[dict], illness: str, worker: int, step: int) -> float:
     ### END SOLUTION
 
 
-# %% nbgrader={"grade": true, "grade_id": "check_cure", "locked": true, "points": 6, "schema_version": 3, "solution": false, "task": false}
-lab.check("cure")
-### BEGIN HIDDEN TESTS
-lab.points("cure")
-### END HIDDEN TESTS
-
 # %% [markdown]
 # ## 3. How often to save
 #
@@ -217,7 +197,7 @@ lab.points("cure")
 print(lab.target("plan"))
 
 
-# %% nbgrader={"grade": false, "grade_id": "plan", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% answer="plan"
 def plan(workers: int, days: float, save: float, step: float) -> dict[str, float]:
     """The four numbers, by name."""
     answer = dict.fromkeys(("between faults", "interval", "steps", "lost"))
@@ -231,12 +211,6 @@ def plan(workers: int, days: float, save: float, step: float) -> dict[str, float
     ### END SOLUTION
     return answer
 
-
-# %% nbgrader={"grade": true, "grade_id": "check_plan", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
-lab.check("plan")
-### BEGIN HIDDEN TESTS
-lab.points("plan")
-### END HIDDEN TESTS
 
 # %% [markdown]
 # ## 4. Simulate a disturbed job (optional)
@@ -266,7 +240,7 @@ print(lab.target("elapsed"))
 # second fault comes 2 seconds after the next save.
 
 
-# %% nbgrader={"grade": false, "grade_id": "elapsed", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% answer="elapsed"
 def elapsed(
     work: float,
     interval: float,
@@ -296,12 +270,6 @@ def elapsed(
     ### END SOLUTION
 
 
-# %% nbgrader={"grade": true, "grade_id": "check_elapsed", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
-lab.check("elapsed")
-### BEGIN HIDDEN TESTS
-lab.points("elapsed")
-### END HIDDEN TESTS
-
 # %% [markdown]
 # ## 5. Which interval is the best? (optional)
 #
@@ -321,7 +289,7 @@ lab.points("elapsed")
 print(lab.target("compare"))
 
 
-# %% nbgrader={"grade": false, "grade_id": "compare", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% answer="compare"
 def compare(
     intervals: list[float],
     work: float,
@@ -338,12 +306,6 @@ def compare(
     return {"means": means, "best": intervals[int(np.argmin(means))]}
     ### END SOLUTION
 
-
-# %% nbgrader={"grade": true, "grade_id": "check_compare", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false}
-lab.check("compare")
-### BEGIN HIDDEN TESTS
-lab.points("compare")
-### END HIDDEN TESTS
 
 # %% [markdown]
 # ## What you have now

@@ -8,7 +8,7 @@ from contextlib import nullcontext
 from typing import Any, NamedTuple
 
 import numpy as np
-from lab_14 import given, observe
+from lab_14 import observe
 from lab_14.fake_torch import cross_entropy
 from lab_14.puzzle import PUZZLE
 from lab_14.sampler import DIAGNOSE, EXAMPLE, SAMPLES, samples
@@ -298,14 +298,8 @@ def target(name: str) -> str:
         call = "samples(images={}, ranks={}, rank={{}}, epoch={}, seed={}, drop_last={})".format(*EXAMPLE)
         values = [(rank, samples(EXAMPLE.images, EXAMPLE.ranks, rank, *EXAMPLE[2:])) for rank in range(EXAMPLE.ranks)]
         return "\n".join(f"{call.format(rank)}  {value}" for rank, value in values)
-    if name == "uneven":
-        listed = ", ".join(f'"{number}": {value:.6g}' for number, value in uneven(*UNEVEN_EXAMPLE).items())
-        return "uneven(counts={}, rank={})  {{{}}}".format(*UNEVEN_EXAMPLE, listed)
-    return {
-        "program": "program\n    a list of names",
-        "diagnose": "diagnose(log, images)\n    one of lab.given.FAULTS",
-        "accumulate": "accumulate(model, optimizer, batches)\n    one step",
-    }[name]
+    listed = ", ".join(f'"{number}": {value:.6g}' for number, value in uneven(*UNEVEN_EXAMPLE).items())
+    return "uneven(counts={}, rank={})  {{{}}}".format(*UNEVEN_EXAMPLE, listed)
 
 
 LAB = Lab(
@@ -318,5 +312,4 @@ LAB = Lab(
         Exercise("accumulate", 4, ACCUMULATE),
     ],
     target=target,
-    given_module=given,
 )

@@ -1,11 +1,3 @@
-# ---
-# jupyter:
-#   jupytext:
-#     text_representation:
-#       extension: .py
-#       format_name: percent
-# ---
-
 # %% [markdown]
 # # Lab 14: the eight steps in PyTorch
 #
@@ -67,7 +59,7 @@ print(lab.given.described(lab.given.CARDS))
 # Target: each of the eight steps has its effect. Not every step has a card, and one step has two. Often several places
 # are right. An eighth of the points for each step.
 
-# %% nbgrader={"grade": false, "grade_id": "program", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% answer="program"
 # Copy this list and put names of cards between those of the lines.
 program = [
     "read options",
@@ -113,12 +105,6 @@ program = [
 ]
 ### END SOLUTION
 
-# %% nbgrader={"grade": true, "grade_id": "check_program", "locked": true, "points": 8, "schema_version": 3, "solution": false, "task": false}
-lab.check("program")
-### BEGIN HIDDEN TESTS
-lab.points("program")
-### END HIDDEN TESTS
-
 # %% [markdown]
 # When the check says "right", you can run your program on two real processes. Make `for_real` True: the next cell then
 # writes the program to a file, and `two_processes.py` starts it with torchrun on 480 images. It takes about 20 seconds.
@@ -155,7 +141,7 @@ elif for_real:
 print(lab.target("samples"))
 
 
-# %% nbgrader={"grade": false, "grade_id": "samples", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% answer="samples"
 def samples(
     images: int,
     ranks: int,
@@ -176,12 +162,6 @@ def samples(
     return order[rank::ranks]
     ### END SOLUTION
 
-
-# %% nbgrader={"grade": true, "grade_id": "check_samples", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
-lab.check("samples")
-### BEGIN HIDDEN TESTS
-lab.points("samples")
-### END HIDDEN TESTS
 
 # %% [markdown]
 # ## 3. What is wrong with the sampler?
@@ -217,7 +197,7 @@ print(*lab.given.FAULTS, sep="\n")
 # text, if you say it of all jobs to which it belongs, and of no other.
 
 
-# %% nbgrader={"grade": false, "grade_id": "diagnose", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% answer="diagnose"
 def diagnose(log: list[list[list[int]]], images: int) -> str:
     """How the program uses its sampler wrongly."""
     ### BEGIN SOLUTION
@@ -234,12 +214,6 @@ def diagnose(log: list[list[list[int]]], images: int) -> str:
     return "set_epoch too late" if first == second else "nothing"
     ### END SOLUTION
 
-
-# %% nbgrader={"grade": true, "grade_id": "check_diagnose", "locked": true, "points": 6, "schema_version": 3, "solution": false, "task": false}
-lab.check("diagnose")
-### BEGIN HIDDEN TESTS
-lab.points("diagnose")
-### END HIDDEN TESTS
 
 # %% [markdown]
 # ## 4. An uneven batch (optional)
@@ -262,7 +236,7 @@ lab.points("diagnose")
 print(lab.target("uneven"))
 
 
-# %% nbgrader={"grade": false, "grade_id": "uneven", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% answer="uneven"
 def uneven(counts: list[int], rank: int) -> dict[str, float]:
     """The two numbers, by name."""
     answer = dict.fromkeys(("weight", "factor"))
@@ -272,12 +246,6 @@ def uneven(counts: list[int], rank: int) -> dict[str, float]:
     ### END SOLUTION
     return answer
 
-
-# %% nbgrader={"grade": true, "grade_id": "check_uneven", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false}
-lab.check("uneven")
-### BEGIN HIDDEN TESTS
-lab.points("uneven")
-### END HIDDEN TESTS
 
 # %% [markdown]
 # ## 5. Several batches, one all-reduce (optional)
@@ -309,7 +277,7 @@ lab.points("uneven")
 cross_entropy = lab.given.cross_entropy
 
 
-# %% nbgrader={"grade": false, "grade_id": "accumulate", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% answer="accumulate"
 def accumulate(model, optimizer, batches):
     """One step with the gradients of all batches."""
     ### BEGIN SOLUTION
@@ -324,12 +292,6 @@ def accumulate(model, optimizer, batches):
     optimizer.step()
     ### END SOLUTION
 
-
-# %% nbgrader={"grade": true, "grade_id": "check_accumulate", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
-lab.check("accumulate")
-### BEGIN HIDDEN TESTS
-lab.points("accumulate")
-### END HIDDEN TESTS
 
 # %% [markdown]
 # ## What you have now

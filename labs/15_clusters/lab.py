@@ -1,11 +1,3 @@
-# ---
-# jupyter:
-#   jupytext:
-#     text_representation:
-#       extension: .py
-#       format_name: percent
-# ---
-
 # %% [markdown]
 # # Lab 15: job scripts, requeue, and what to rent
 #
@@ -67,7 +59,7 @@ python hello.py
 #
 # A point each for the resources (nodes, ranks, time), the log, the programs, and what happens after a failure.
 
-# %% nbgrader={"grade": false, "grade_id": "batch", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% answer="batch"
 batch = None  # replace None by a text as in `example`
 ### BEGIN SOLUTION
 batch = """\
@@ -84,12 +76,6 @@ srun --kill-on-bad-exit=1 python train.py "$@"
 python evaluate.py
 """
 ### END SOLUTION
-
-# %% nbgrader={"grade": true, "grade_id": "check_batch", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
-lab.check("batch")
-### BEGIN HIDDEN TESTS
-lab.points("batch")
-### END HIDDEN TESTS
 
 # %% [markdown]
 # ## 2. A scaling study
@@ -112,7 +98,7 @@ lab.points("batch")
 #
 # A point each for the array (its nodes, time, runs at a time), the logs, the runs, and what happens after a failure.
 
-# %% nbgrader={"grade": false, "grade_id": "array", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% answer="array"
 array = None  # replace None by a text as in `example`
 ### BEGIN SOLUTION
 array = """\
@@ -130,12 +116,6 @@ srun --nodes=$nodes --ntasks=$nodes --kill-on-bad-exit=1 \\
     python train.py --result scaling/$nodes.json
 """
 ### END SOLUTION
-
-# %% nbgrader={"grade": true, "grade_id": "check_array", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
-lab.check("array")
-### BEGIN HIDDEN TESTS
-lab.points("array")
-### END HIDDEN TESTS
 
 # %% [markdown]
 # ## 3. Longer than a job may be
@@ -157,7 +137,7 @@ lab.points("array")
 # A point each for the resources, the signal, the attempts (queue and log), and what follows from the status of
 # `train.py`.
 
-# %% nbgrader={"grade": false, "grade_id": "long", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% answer="long"
 long = None  # replace None by a text as in `example`
 ### BEGIN SOLUTION
 long = """\
@@ -178,12 +158,6 @@ exit $status
 """
 ### END SOLUTION
 
-# %% nbgrader={"grade": true, "grade_id": "check_long", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
-lab.check("long")
-### BEGIN HIDDEN TESTS
-lab.points("long")
-### END HIDDEN TESTS
-
 # %% [markdown]
 # ## 4. Eight GPUs on each node
 #
@@ -198,7 +172,7 @@ lab.points("long")
 #
 # A point each for the resources (nodes, ranks, time, account, partition), the GPUs, the memory, the cores, and the run.
 
-# %% nbgrader={"grade": false, "grade_id": "gpus", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% answer="gpus"
 gpus = None  # replace None by a text as in `example`
 ### BEGIN SOLUTION
 gpus = """\
@@ -217,12 +191,6 @@ export SRUN_CPUS_PER_TASK=$SLURM_CPUS_PER_TASK
 srun --cpu-bind=cores --kill-on-bad-exit=1 python train.py "$@"
 """
 ### END SOLUTION
-
-# %% nbgrader={"grade": true, "grade_id": "check_gpus", "locked": true, "points": 5, "schema_version": 3, "solution": false, "task": false}
-lab.check("gpus")
-### BEGIN HIDDEN TESTS
-lab.points("gpus")
-### END HIDDEN TESTS
 
 # %% [markdown]
 # ## 5. Queued again without a loss
@@ -255,7 +223,7 @@ lab.points("gpus")
 # A point each for a notice for one rank, notices for several, the end, and the next attempt.
 
 
-# %% nbgrader={"grade": false, "grade_id": "attempt", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% answer="attempt"
 async def attempt(rank: Rank, job: dict) -> int:
     """One attempt of the job; the exit status of this rank."""
     ### BEGIN SOLUTION
@@ -270,12 +238,6 @@ async def attempt(rank: Rank, job: dict) -> int:
     return 0
     ### END SOLUTION
 
-
-# %% nbgrader={"grade": true, "grade_id": "check_attempt", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
-lab.check("attempt")
-### BEGIN HIDDEN TESTS
-lab.points("attempt")
-### END HIDDEN TESTS
 
 # %% [markdown]
 # ## 6. Read a scaling table
@@ -301,7 +263,7 @@ lab.points("attempt")
 print(lab.target("read_table"))
 
 
-# %% nbgrader={"grade": false, "grade_id": "read_table", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% answer="read_table"
 def read_table(runs: list[dict]) -> dict:
     """The runs to trust, speed-up, efficiency, and how many nodes pay."""
     trusted = speedup = efficiency = pays = None
@@ -325,12 +287,6 @@ def read_table(runs: list[dict]) -> dict:
     ### END SOLUTION
     return {"trusted": trusted, "speedup": speedup, "efficiency": efficiency, "pays": pays}
 
-
-# %% nbgrader={"grade": true, "grade_id": "check_read_table", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
-lab.check("read_table")
-### BEGIN HIDDEN TESTS
-lab.points("read_table")
-### END HIDDEN TESTS
 
 # %% [markdown]
 # ## 7. What to rent (optional)
@@ -357,7 +313,7 @@ lab.points("read_table")
 print(lab.target("rent"))
 
 
-# %% nbgrader={"grade": false, "grade_id": "rent", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% answer="rent"
 def rent(offers: list[dict], images: float, deadline: float) -> dict | None:
     """The cheapest choice that is done in time."""
     ### BEGIN SOLUTION
@@ -373,12 +329,6 @@ def rent(offers: list[dict], images: float, deadline: float) -> dict | None:
     return best
     ### END SOLUTION
 
-
-# %% nbgrader={"grade": true, "grade_id": "check_rent", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
-lab.check("rent")
-### BEGIN HIDDEN TESTS
-lab.points("rent")
-### END HIDDEN TESTS
 
 # %% [markdown]
 # ## Try your scripts on a real Slurm

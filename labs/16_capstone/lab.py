@@ -1,11 +1,3 @@
-# ---
-# jupyter:
-#   jupytext:
-#     text_representation:
-#       extension: .py
-#       format_name: percent
-# ---
-
 # %% [markdown]
 # # Lab 16, the capstone: a program that nobody has distributed yet
 #
@@ -103,7 +95,7 @@ programs.show(Path("train_serial.py"), "batches", "begin", "step", "save", "trai
 # | number in a variable | `int(variable)` | `int(variable.numpy())` |
 
 
-# %% nbgrader={"grade": false, "grade_id": "train", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% answer="train"
 def train(options: argparse.Namespace) -> tuple[tf.train.Checkpoint, list[dict]]:
     """Train on all ranks; the state at the end, and a record of each step."""
     ### BEGIN SOLUTION
@@ -159,12 +151,6 @@ def step(state, words, labels, count):
     ### END SOLUTION
 
 
-# %% nbgrader={"grade": true, "grade_id": "check_train", "locked": true, "points": 12, "schema_version": 3, "solution": false, "task": false}
-lab.check("train")
-### BEGIN HIDDEN TESTS
-lab.points("train")
-### END HIDDEN TESTS
-
 # %% [markdown]
 # **Optional: on real ranks.** When the check says "right", remove the two `#` below. The cell writes your functions to
 # a file, in which `hvd` is Horovod, starts the serial program, then 1, 2 and 4 ranks, and prints the largest difference
@@ -195,7 +181,7 @@ for ranks, steps in lab.given.MEASURED.items():
 print(lab.target("throughput"))
 
 
-# %% nbgrader={"grade": false, "grade_id": "throughput", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% answer="throughput"
 def throughput(
     measured: dict[int, list[tuple[int, float]]],
     warm_up: int,
@@ -217,12 +203,6 @@ def throughput(
     ### END SOLUTION
 
 
-# %% nbgrader={"grade": true, "grade_id": "check_throughput", "locked": true, "points": 6, "schema_version": 3, "solution": false, "task": false}
-lab.check("throughput")
-### BEGIN HIDDEN TESTS
-lab.points("throughput")
-### END HIDDEN TESTS
-
 # %% [markdown]
 # ## 3. Profile
 #
@@ -239,7 +219,7 @@ print(*lab.given.TIMELINE, sep="\n")
 print(lab.target("profile"))
 
 
-# %% nbgrader={"grade": false, "grade_id": "profile", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% answer="profile"
 def profile(events: list[dict]) -> dict:
     """The shares of input, computing and exposed all-reduce, and the bottleneck."""
     ### BEGIN SOLUTION
@@ -260,12 +240,6 @@ def profile(events: list[dict]) -> dict:
     ### END SOLUTION
 
 
-# %% nbgrader={"grade": true, "grade_id": "check_profile", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
-lab.check("profile")
-### BEGIN HIDDEN TESTS
-lab.points("profile")
-### END HIDDEN TESTS
-
 # %% [markdown]
 # ## 4. Predict 64 ranks
 #
@@ -284,7 +258,7 @@ lab.points("profile")
 print(lab.target("predict"))
 
 
-# %% nbgrader={"grade": false, "grade_id": "predict", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% answer="predict"
 def predict(
     ranks: int,
     batch: int,
@@ -319,12 +293,6 @@ def predict(
     ### END SOLUTION
 
 
-# %% nbgrader={"grade": true, "grade_id": "check_predict", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
-lab.check("predict")
-### BEGIN HIDDEN TESTS
-lab.points("predict")
-### END HIDDEN TESTS
-
 # %% [markdown]
 # ## 5. The job script
 #
@@ -339,7 +307,7 @@ lab.points("predict")
 # [times](https://slurm.schedmd.com/sbatch.html#OPT_time). A point each for nodes and tasks, cores, time, start.
 
 
-# %% nbgrader={"grade": false, "grade_id": "job_script", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% answer="job_script"
 def job_script(nodes: int, tasks: int, cores: int, minutes: int) -> str:
     """The text of a job script for Slurm."""
     ### BEGIN SOLUTION
@@ -356,12 +324,6 @@ srun --mpi=pmix --kill-on-bad-exit=1 --cpus-per-task={cores} python train.py
 """
     ### END SOLUTION
 
-
-# %% nbgrader={"grade": true, "grade_id": "check_job_script", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
-lab.check("job_script")
-### BEGIN HIDDEN TESTS
-lab.points("job_script")
-### END HIDDEN TESTS
 
 # %% [markdown]
 # ## 6. The report
@@ -381,7 +343,7 @@ lab.points("job_script")
 # The check sees the form only, a point for each text. Your instructor reads what they say, with
 # `rubric.md`, next to this file.
 
-# %% nbgrader={"grade": false, "grade_id": "report", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% answer="report"
 report = {
     "equality": """ """,
     "throughput": """ """,
@@ -418,12 +380,6 @@ report = {
     then 8 ranks on 2 nodes.""",
 }
 ### END SOLUTION
-
-# %% nbgrader={"grade": true, "grade_id": "check_report", "locked": true, "points": 6, "schema_version": 3, "solution": false, "task": false}
-lab.check("report")
-### BEGIN HIDDEN TESTS
-lab.points("report")
-### END HIDDEN TESTS
 
 # %% [markdown]
 # ## What you have now

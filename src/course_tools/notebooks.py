@@ -58,17 +58,17 @@ def notebook_of(source: Path) -> Path:
 
 def convert(source: Path) -> NotebookNode:
     """The notebook of a chapter without outputs, with links to the glossary; the same for the same text."""
-    notebook = convert_plainly(source, number_of(source.stem))
+    notebook = convert_plainly(source.read_text(), number_of(source.stem))
     glossary.link_first_uses(notebook, source.parents[2] / "docs" / "glossary.md", "../docs/glossary.md")
     return notebook
 
 
-def convert_plainly(source: Path, number: str) -> NotebookNode:
-    """The notebook that a text source describes, without outputs; the same for the same text, cell ids included.
+def convert_plainly(text: str, number: str) -> NotebookNode:
+    """The notebook that a source's text describes, without outputs; the same for the same text, cell ids included.
 
     `number` is that of its chapter.
     """
-    notebook = jupytext.read(source, fmt="py:percent")
+    notebook = jupytext.reads(text, fmt="py:percent")
     notebook.metadata = nbformat.from_dict(
         {
             "kernelspec": {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"},

@@ -25,7 +25,7 @@ def test_the_terms_are_in_order_and_the_chapter_of_each_has_it(root: Path) -> No
     assert letters == sorted({term[0].upper() for term in terms} - {"1"})
     assert len({entry.anchor for entry in entries}) == len(entries)
     texts = {
-        source.stem: text_of(notebooks.convert_plainly(source, number_of(source.stem)))
+        source.stem: text_of(notebooks.convert_plainly(source.read_text(), number_of(source.stem)))
         for source in notebooks.sources(root / "notebooks")
     }
     found = [re.search(glossary.pattern(entry.term), texts[Path(entry.file).stem]) for entry in entries]

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from importlib.machinery import ModuleSpec
 from importlib.util import module_from_spec
 from pathlib import Path
-from types import SimpleNamespace
+from types import ModuleType, SimpleNamespace
 from typing import Any, cast
 
 from distlab.labs.answer import SECONDS, OwnAnswer
@@ -40,7 +40,7 @@ _PROGRAMS = ("real_ranks.py", "train_serial.py")  # of students; all other modul
 def is_of_judge(file: Path) -> bool:
     """Whether a file in a lab's folder belongs to its judge, so that students do not get it."""
     is_module = file.suffix == ".py" and file.name not in _PROGRAMS
-    return (file.parent / "judge.py").exists() and (is_module or file.name == "hints.json")
+    return (file.parent / "judge.py").exists() and (is_module or file.name in ("hints.json", "known_answers.json"))
 
 
 def judges() -> list[Path]:
@@ -83,7 +83,7 @@ class OpenLab:
 
     def __init__(self, lab: Lab, namespace: Mapping[str, object]) -> None:
         """The answers are in `namespace`, as `globals()` returns it."""
-        self.given = lab.given_module
+        self.given = _given(lab.number)
         self._lab, self._namespace = lab, namespace
         self._not_compiled: dict[str, str] = {}
         if (shell := _shell()) is not None:
@@ -179,7 +179,11 @@ def open_lab(number: str) -> Any:
     except ModuleNotFoundError as error:
         if error.name != module:
             raise
-    name = f"lab_{number}.given"
-    given = importlib.import_module(name) if name in observers(number) else None
     says_nothing = {"check": lambda name: None, "target": lambda name, **options: "", "points": lambda name: 0.0}
-    return SimpleNamespace(given=given, **says_nothing)
+    return SimpleNamespace(given=_given(number), **says_nothing)
+
+
+def _given(number: str) -> ModuleType | None:
+    """The module with what the exercises of a lab work on."""
+    is_there = number in JUDGES and (JUDGES[number] / "given.py").exists()
+    return importlib.import_module(f"lab_{number}.given") if is_there else None

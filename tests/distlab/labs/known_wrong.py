@@ -1,52 +1,53 @@
 """Known answers to exercises: right ones, and wrong ones with words of their hints."""
 
 import os
-from collections import defaultdict
+import re
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
+from syrupy.extensions.json import JSONSnapshotExtension
+from syrupy.location import PyTestLocation
+from syrupy.types import SnapshotIndex
 
-from distlab.labs import NOT_DONE, RIGHT, WRONG, Lab, OwnAnswer, Verdict
+from distlab.labs import NOT_DONE, RIGHT, WRONG, Lab, OwnAnswer, Verdict, registry
 
 SEEDS = (0, 12345, *(range(1, 12) if os.environ.get("ALL_SEEDS") else (7,)))
 """0 is the check's seed; the others are as secret as those of grading. ALL_SEEDS=1 in the environment adds more."""
 
-
-class WrongAnswer(NamedTuple):
-    """A wrong answer: its names and values, what its verdict's text must hold, the share of the points it earns."""
-
-    exercise: str
-    title: str
-    namespace: Mapping[str, Any]
-    words: tuple[str, ...]
-    share: float
-
-
-class LabAnswers:
-    """The known answers to one lab: functions of an exercise's name, or the names of a notebook."""
-
-    def __init__(self) -> None:
-        self.all_wrong: list[WrongAnswer] = []
-        self.all_right: dict[str, list[Mapping[str, Any]]] = defaultdict(list)
-
-    def wrong(self, exercise: str, title: str, answer: object, *words: str, share: float = 0.0) -> None:
-        """This answer is wrong; its hint has these words."""
-        self.all_wrong.append(WrongAnswer(exercise, title, _names(exercise, answer), words, share))
-
-    def right(self, exercise: str, answer: object) -> None:
-        """This answer is right."""
-        self.all_right[exercise].append(_names(exercise, answer))
-
-
-def _names(exercise: str, answer: object) -> Mapping[str, Any]:
-    return answer if isinstance(answer, dict) else {exercise: answer}
+_MEASURED = re.compile(r"step \d+ is [\d.e-]+|\d+\.\d+(e-?\d+)?|\d+e-?\d+|\{\{.*?\}\}")
 
 
 def verdict_on(lab: Lab, exercise: str, namespace: Mapping[str, Any], seed: int = 0) -> Verdict:
     """What the judge says of names and values."""
     seconds = 1000.0 if lab.tensorflow else 60.0  # no answer is judged by the time that it takes
     return lab[exercise].verdict(OwnAnswer(namespace, seconds), seed)
+
+
+def in_words(verdict: Verdict) -> str:
+    """The share of the points, and what is said."""
+    return f"{verdict.share:.3g}: {verdict.text}"
+
+
+def without_measured(said: str) -> str:
+    """What `in_words` gives, without numbers that are measured or computed in float32, and TensorFlow's names."""
+    share, _, text = said.partition(": ")
+    return f"{share}: {_MEASURED.sub('…', text)}"
+
+
+def of_lab(number: str, name: str) -> type[JSONSnapshotExtension]:
+    """The snapshot `name`.json in a lab's folder."""
+
+    class OfLab(JSONSnapshotExtension):
+        @classmethod
+        def dirname(cls, *, test_location: PyTestLocation) -> str:
+            return str(registry.JUDGES[number])
+
+        @classmethod
+        def get_snapshot_name(cls, *, test_location: PyTestLocation, index: SnapshotIndex = 0) -> str:
+            return name
+
+    return OfLab
 
 
 def assert_wrong(verdict: Verdict, share: float, title: str, *words: str) -> None:

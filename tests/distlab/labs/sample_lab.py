@@ -70,7 +70,6 @@ steps = 6
 }
 ANSWERS = {name: re.sub(r" *### (BEGIN|END) SOLUTION\n", "", text) for name, text in _MARKED.items()}
 """The right answers, by exercise."""
-_FIXED = '"schema_version": 3, "task": false'
 
 
 def source() -> str:
@@ -80,15 +79,7 @@ def source() -> str:
         "# %%\nfrom types import SimpleNamespace\n\nimport numpy as np\n\n"
         "lab = SimpleNamespace(check=print)\nPROGRAM = 'given.py'\n",
     ]
-    for exercise in lab():
-        name = exercise.name
-        answer = f'"grade": false, "grade_id": "{name}", "locked": false, "solution": true, {_FIXED}'
-        judged = f'"grade": true, "grade_id": "check_{name}", "locked": true, "solution": false, {_FIXED}'
-        parts.append(f"# %% nbgrader={{{answer}}}\n{_MARKED[name]}")
-        parts.append(
-            f'# %% nbgrader={{{judged}, "points": {exercise.points}}}\nlab.check("{name}")\n'
-            f'### BEGIN HIDDEN TESTS\nlab.points("{name}")\n### END HIDDEN TESTS\n'
-        )
+    parts += [f'# %% answer="{exercise.name}"\n{_MARKED[exercise.name]}' for exercise in lab()]
     return "\n".join(parts)
 
 

@@ -9,14 +9,19 @@ from collections.abc import Mapping, Sequence
 
 import pytest
 from syrupy.assertion import SnapshotAssertion
-from syrupy.extensions.json import JSONSnapshotExtension
-from syrupy.location import PyTestLocation
-from syrupy.types import SnapshotIndex
 
 from distlab.labs import Verdict, registry
 from distlab.labs.by_programs import ByPrograms, Mistake
 from tests.distlab.labs.judged_apart import START_TENSORFLOW
-from tests.distlab.labs.known_wrong import SEEDS, assert_not_done, assert_right, assert_wrong_state, verdict_on
+from tests.distlab.labs.known_wrong import (
+    SEEDS,
+    assert_not_done,
+    assert_right,
+    assert_wrong_state,
+    in_words,
+    of_lab,
+    verdict_on,
+)
 from tests.distlab.labs.solutions import namespace_of
 
 ALL = {(number, exercise.name): exercise for number in registry.MODULES for exercise in registry.lab(number)}
@@ -62,18 +67,5 @@ def test_the_untouched_cell_gets_nothing(number: str, name: str) -> None:
 
 @pytest.mark.parametrize("number", registry.MODULES)
 def test_hints_and_shares_are_those_of_the_snapshot(number: str, snapshot: SnapshotAssertion) -> None:
-    class Hints(JSONSnapshotExtension):
-        @classmethod
-        def dirname(cls, *, test_location: PyTestLocation) -> str:
-            return str(registry.JUDGES[number])
-
-        @classmethod
-        def get_snapshot_name(cls, *, test_location: PyTestLocation, index: SnapshotIndex = 0) -> str:
-            return "hints"
-
-    said = {
-        name: [f"{said.share:.3g}: {said.text}" for said in verdicts(number, name, 0)]
-        for of_lab, name in EXERCISES
-        if of_lab == number
-    }
-    assert said == snapshot(extension_class=Hints)
+    said = {name: [in_words(said) for said in verdicts(number, name, 0)] for lab, name in EXERCISES if lab == number}
+    assert said == snapshot(extension_class=of_lab(number, "hints"))
