@@ -30,14 +30,8 @@ class Answer(Protocol):
     def run(self, name: str, world: World, inputs: Iterable[Any] | None = None) -> Run:
         """Run the student's `async def name(rank, input)` on every rank; raises also what `World.run` raises."""
 
-    def inside(
-        self, function: Callable[..., object], *arguments: object, respond: Callable[[Plain], Plain] | None = None
-    ) -> Plain:
-        """What `function(namespace, *arguments)` gives next to the student's code; it may be forged.
-
-        With `respond` it is called as `function(namespace, ask, *arguments)`: what it asks by `ask(value)` is answered
-        by `respond(value)` in the judge's own process. That may be forged too, but not what the judge saw and when.
-        """
+    def inside(self, function: Callable[..., object], *arguments: object) -> Plain:
+        """What `function(namespace, *arguments)` gives next to the student's code; it may be forged."""
 
 
 class OwnAnswer:
@@ -84,16 +78,11 @@ class OwnAnswer:
             results = [plain(result, f"what `{name}` gives on rank {rank}") for rank, result in enumerate(run.results)]
         return replace(run, results=results)
 
-    def inside(
-        self, function: Callable[..., object], *arguments: object, respond: Callable[[Plain], Plain] | None = None
-    ) -> Plain:
+    def inside(self, function: Callable[..., object], *arguments: object) -> Plain:
         """See Answer."""
-        given: list[object] = [self._namespace]
-        if respond is not None:
-            given.append(lambda question: plain(respond(plain(question))))
-        given += [plain(argument) for argument in arguments]
+        copies = [plain(argument) for argument in arguments]
         with time_limit(self._seconds, "your code"):
-            return plain(self._student(function, *given))
+            return plain(self._student(function, self._namespace, *copies))
 
     def started(self, name: str, rank: Rank, *inputs: object) -> Coroutine[Any, Any, Any]:
         """The coroutine of the student's rank program; raises ProgramError if it is none."""
