@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from lab_04 import given
 from lab_04.distributed_loop import judge_distributed
 
 from distlab.labs import Exercise, Lab
@@ -386,5 +385,4 @@ LAB = Lab(
     ],
     tensorflow=True,
     target=target,
-    given_module=given,
 )

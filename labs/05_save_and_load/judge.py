@@ -11,7 +11,7 @@ from itertools import combinations, pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
-from lab_05 import given, observe
+from lab_05 import observe
 from lab_05.broken_runs import LETTERS, Record, hidden_runs, lettered_runs
 from lab_05.given import PARTS
 from lab_05.observe import ProcessRecord, TrainingState
@@ -694,5 +694,4 @@ LAB = Lab(
     ],
     tensorflow=True,
     target=target,
-    given_module=given,
 )

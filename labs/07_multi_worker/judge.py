@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from lab_07 import given, observe
+from lab_07 import observe
 from lab_07.given import BROKEN, CHANGES, FIELDS, FIXES
 from lab_07.observe import RESULT, SAVE, FilesLeft, Started
 from lab_07.sharding import SAMPLES_SEEN
@@ -577,5 +577,4 @@ LAB = Lab(
         Exercise("save", 5, SAVING),
     ],
     solved_in=["distlab.cluster_spec"],
-    given_module=given,
 )

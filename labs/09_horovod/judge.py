@@ -9,7 +9,7 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from lab_09 import given, observe
+from lab_09 import observe
 from lab_09.given import CARDS, LINES
 from lab_09.observe import (
     HOSTS,
@@ -527,5 +527,4 @@ LAB = Lab(
         Exercise("training", 8, judge_training),
     ],
     tensorflow=True,
-    given_module=given,
 )

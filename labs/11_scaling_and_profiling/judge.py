@@ -692,5 +692,4 @@ LAB = Lab(
     ],
     solved_in=["distlab.costs"],
     target=target,
-    given_module=given,
 )

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from lab_13 import given, observe
+from lab_13 import observe
 from lab_13.diagnosis import (
     DIAGNOSE,
     JOBS,
@@ -513,5 +513,4 @@ LAB = Lab(
         Exercise("compare", 2, COMPARE),
     ],
     target=target,
-    given_module=given,
 )

@@ -8,7 +8,7 @@ from contextlib import nullcontext
 from typing import Any, NamedTuple
 
 import numpy as np
-from lab_14 import given, observe
+from lab_14 import observe
 from lab_14.fake_torch import cross_entropy
 from lab_14.puzzle import PUZZLE
 from lab_14.sampler import DIAGNOSE, EXAMPLE, SAMPLES, samples
@@ -318,5 +318,4 @@ LAB = Lab(
         Exercise("accumulate", 4, ACCUMULATE),
     ],
     target=target,
-    given_module=given,
 )

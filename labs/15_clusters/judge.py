@@ -686,5 +686,4 @@ LAB = Lab(
         Exercise("rent", 4, RENT_JUDGE),
     ],
     target=target,
-    given_module=given,
 )

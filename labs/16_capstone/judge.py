@@ -659,5 +659,4 @@ LAB = Lab(
     tensorflow=True,
     seconds=300.0,
     target=target,
-    given_module=given,
 )

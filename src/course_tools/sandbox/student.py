@@ -95,22 +95,20 @@ def watch() -> Callable[[], list[str]]:
         if kind.__module__.startswith((*_OURS, "pathlib")) or "keras" in kind.__module__:
             owners |= {f"{each.__module__}.{each.__qualname__}": each for each in kind.__mro__[:-1]}
 
-    def functions() -> dict[str, tuple[object, object]]:
-        return {name: (loaded.get(name), None) for name in modules} | {
-            f"{name}.{key}": (value, getattr(value, "__code__", None))
+    def functions() -> dict[str, list[object]]:
+        return {name: [loaded.get(name)] for name in modules} | {
+            f"{name}.{key}": [value, getattr(value, "__code__", None)]
             for name, owner in owners.items()
             for key, value in vars(owner).items()
             if callable(value) or isinstance(value, (property, staticmethod, classmethod))
         }
 
-    def same(one: tuple[object, ...], other: tuple[object, ...]) -> bool:
-        return [*map(id, one)] == [*map(id, other)]
-
     before = functions()
 
     def changed() -> list[str]:
         now = functions()
-        differ = [name for name in {**before, **now} if not same(before.get(name, ()), now.get(name, ()))]
+        names = {**before, **now}
+        differ = [name for name in names if [*map(id, before.get(name, ()))] != [*map(id, now.get(name, ()))]]
         # A new name may hide a builtin one.
         return [name for name in differ if name in before or name.rpartition(".")[0] not in _WATCHED][:3]
 

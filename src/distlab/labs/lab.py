@@ -3,7 +3,6 @@
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from types import ModuleType
 
 import numpy as np
 
@@ -57,7 +56,6 @@ class Lab:
     seconds_per_cell: in grading no cell and no check may run longer.  seconds: nor all together longer than this.
     solved_in: modules of the course that hold what is asked for; in grading they are not there.
     target: `target(name, …)` is a text that says what the answer to an exercise has to reach.
-    given_module: what the exercises work on; students reach it as `lab.given`.
     """
 
     name: str
@@ -67,7 +65,6 @@ class Lab:
     seconds: float = 0.0
     solved_in: Sequence[str] = ()
     target: Callable[..., str] = lambda name, **options: ""
-    given_module: ModuleType | None = None
 
     def __post_init__(self) -> None:
         """The seconds, where they are not said, are those of a lab with or without TensorFlow."""

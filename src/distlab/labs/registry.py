@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from importlib.machinery import ModuleSpec
 from importlib.util import module_from_spec
 from pathlib import Path
-from types import SimpleNamespace
+from types import ModuleType, SimpleNamespace
 from typing import Any, cast
 
 from distlab.labs.answer import SECONDS, OwnAnswer
@@ -41,12 +41,6 @@ def is_of_judge(file: Path) -> bool:
     """Whether a file in a lab's folder belongs to its judge, so that students do not get it."""
     is_module = file.suffix == ".py" and file.name not in _PROGRAMS
     return (file.parent / "judge.py").exists() and (is_module or file.name == "hints.json")
-
-
-def judges() -> list[Path]:
-    """The files and folders that say what is right: hidden in grading, bytecode included."""
-    files = [file for folder in JUDGES.values() for file in folder.glob("*.py") if file.stem not in NEXT_TO_STUDENTS]
-    return [*files, *(folder / "__pycache__" for folder in JUDGES.values())]
 
 
 def observers(number: str) -> list[str]:
@@ -83,7 +77,7 @@ class OpenLab:
 
     def __init__(self, lab: Lab, namespace: Mapping[str, object]) -> None:
         """The answers are in `namespace`, as `globals()` returns it."""
-        self.given = lab.given_module
+        self.given = _given(lab.number)
         self._lab, self._namespace = lab, namespace
         self._not_compiled: dict[str, str] = {}
         if (shell := _shell()) is not None:
@@ -179,7 +173,11 @@ def open_lab(number: str) -> Any:
     except ModuleNotFoundError as error:
         if error.name != module:
             raise
-    name = f"lab_{number}.given"
-    given = importlib.import_module(name) if name in observers(number) else None
     says_nothing = {"check": lambda name: None, "target": lambda name, **options: "", "points": lambda name: 0.0}
-    return SimpleNamespace(given=given, **says_nothing)
+    return SimpleNamespace(given=_given(number), **says_nothing)
+
+
+def _given(number: str) -> ModuleType | None:
+    """What the exercises of a lab work on."""
+    name = f"lab_{number}.given"
+    return importlib.import_module(name) if number in JUDGES and name in observers(number) else None
