@@ -7,7 +7,6 @@ import ctypes
 import threading
 import time
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -84,9 +83,9 @@ class FakeJob:
         """
         self.size, self.per_host, self.by_node = size, per_host, by_node
         self._end = time.monotonic() + seconds
+        self._changed = threading.Condition()
         self._made: dict[int, tuple[str, Any]] = {}  # the call of each rank that is in the next collective
-        self._barrier = threading.Barrier(size, self._begin_next)
-        self._failed = False
+        self._ended, self._failed = 0, False
 
     def seconds_left(self) -> float:
         """Until ranks that wait are stopped."""
@@ -94,10 +93,14 @@ class FakeJob:
 
     def meet(self, rank: int, call: str, value: Any) -> list[Any]:
         """Wait until every rank has made the same call; the values of all of them, by rank. Raises Stalled."""
-        made = self._made
-        made[rank] = call, value
-        with suppress(threading.BrokenBarrierError):  # another rank may end just when all have met
-            self._barrier.wait(max(0.0, self.seconds_left()))
+        with self._changed:
+            made = self._made
+            made[rank] = call, value
+            if len(made) == self.size:
+                self._made = {}
+            self._changed.notify_all()
+            # Until nobody is on the way any more: the message names all that never come.
+            self._changed.wait_for(lambda: self._failed or len(made) + self._ended >= self.size, self.seconds_left())
         if missing := sorted(set(range(self.size)) - set(made)):
             if self._failed:
                 raise Abandoned(f"rank {rank} was left alone in {call}")
@@ -110,12 +113,11 @@ class FakeJob:
         return [contribution for _, contribution in by_rank]
 
     def end(self, failed: bool) -> None:
-        """A rank makes no more calls: no more collectives."""
-        self._failed |= failed
-        self._barrier.abort()
-
-    def _begin_next(self) -> None:
-        self._made = {}
+        """A rank makes no more calls."""
+        with self._changed:
+            self._ended += 1
+            self._failed |= failed
+            self._changed.notify_all()
 
 
 def _ranks(numbers: Sequence[int]) -> str:
