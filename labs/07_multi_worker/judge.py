@@ -400,32 +400,24 @@ def saving(*changes: tuple[str, str]) -> Callable[..., None]:
 
 def first_fault(answer: Answer, case: Trained) -> str:
     """Call `save` for every worker; what is wrong first with the calls and files of all, empty if nothing is."""
-    called: dict[str, list[str]] = {}
     left: dict[str, FilesLeft] = {}
     for task in tasks_of(case.cluster):
         if task[0] == "ps":  # it does not train
             continue
         is_chief_here = is_chief(case.cluster, *task)
         name = "the chief" if is_chief_here else f"{task[0]} {task[1]}"
-        calls = called.setdefault(name, [])
-
-        def respond(call: Plain, calls: list[str] = calls) -> Plain:
-            if call not in (SAVE, RESULT):
-                return None
-            calls.append(str(call))
-            return case.model if call == SAVE else case.accuracy
-
-        files = answer.inside(observe.call_save, case.cluster, *task, respond=respond)
+        files = answer.inside(observe.call_save, (case.cluster, *task), case.model, case.accuracy)
         if files is None:
             raise NotDone("there is no `save` yet: run the cell above")
         left[name] = as_record(files, FilesLeft, "what `save` leaves")
-    if not any(called[name] or left[name].folder or left[name].temporary for name in called):
+    if not any(own.calls or own.folder or own.temporary for own in left.values()):
         raise NotDone("`save` does nothing")
-    return next(faults(case, called, left), "")
+    return next(faults(case, left), "")
 
 
-def faults(case: Trained, called: Mapping[str, list[str]], left: Mapping[str, FilesLeft]) -> Iterator[str]:
+def faults(case: Trained, left: Mapping[str, FilesLeft]) -> Iterator[str]:
     """What is wrong: with the collectives, with the chief's files, with those of the others."""
+    called = {name: own.calls for name, own in left.items()}
     of_chief, files = called["the chief"], left["the chief"].folder
     peers = [name for name in called if name != "the chief"]
     for peer in peers:

@@ -1,7 +1,7 @@
 """What `start` and `save` do; runs in the process of the student's code.
 
 `start` starts small fake workers: they read TF_CONFIG, and train one number together through files. The workers of
-`save` are called one after the other, so nothing can hang there; the judge's process notes the collectives.
+`save` are called one after the other, so nothing can hang there; their collectives are noted.
 """
 
 import json
@@ -21,8 +21,6 @@ from unittest import mock
 import numpy as np
 
 from distlab.labs.plain_data import Plain
-
-Ask = Callable[[str], Plain]
 
 # Starting the workers ------------------------------------------------------------------------------------------------
 
@@ -176,16 +174,17 @@ class Worker:
 
 
 class FakeModel:
-    """Saves what the judge gives it; like a real model, it reads variables of all workers: a collective."""
+    """Saves a text; like a real model, it reads variables of all workers: a collective."""
 
-    def __init__(self, ask: Ask) -> None:
-        """Each call asks the judge."""
-        self._ask = ask
+    def __init__(self, text: str, calls: list[str]) -> None:
+        """Each call is noted in `calls`."""
+        self._text, self._calls = text, calls
         self.saved_to: list[Path] = []
 
     def save(self, path: str | Path) -> None:
         """Write the model to `path`, whose folder must exist."""
-        Path(path).write_text(str(self._ask(SAVE)))
+        self._calls.append(SAVE)
+        Path(path).write_text(self._text)
         self.saved_to.append(Path(path).absolute())
 
 
@@ -200,24 +199,27 @@ class FakeNumber(float):
 class FakeMetric:
     """A metric with a part on every worker, so that reading it is a collective."""
 
-    def __init__(self, ask: Ask) -> None:
-        """Each call asks the judge."""
-        self._ask = ask
+    def __init__(self, value: float, calls: list[str]) -> None:
+        """Each call is noted in `calls`."""
+        self._value, self._calls = FakeNumber(value), calls
 
     def result(self) -> FakeNumber:
         """The value over all workers."""
-        return FakeNumber(str(self._ask(RESULT)))
+        self._calls.append(RESULT)
+        return self._value
 
 
 @dataclass(frozen=True)
 class FilesLeft:
-    """What one worker left: in the shared folder (relative path to text), in that for temporary files, elsewhere.
+    """The collectives that one worker called, and what it left: in the shared folder (relative path to text), in that
+    for temporary files, elsewhere.
 
     The first two folders are the worker's own, so that every file in them is its work, but for one in the shared
     folder: `deletes` says whether it is gone. An empty folder is a name that ends with a slash. `written` are the paths
     to which the worker saved the model, also those that are gone, as `name_for_all` has them.
     """
 
+    calls: list[str]
     folder: dict[str, str]
     temporary: list[str]
     elsewhere: list[str]
@@ -226,13 +228,17 @@ class FilesLeft:
 
 
 def call_save(
-    namespace: Mapping[str, Any], ask: Ask, cluster: dict[str, list[str]], task_type: str, index: int
+    namespace: Mapping[str, Any], task: tuple[dict[str, list[str]], str, int], text: str, accuracy: float
 ) -> FilesLeft | None:
-    """Call `save(worker, model, accuracy, folder)` for one task; None without a `save`."""
+    """Call `save(worker, model, accuracy, folder)` for one task of a cluster; None without a `save`.
+
+    The model is this text, and the metric's value the accuracy.
+    """
     save = namespace.get("save")
     if save is None:
         return None
-    model, usual = FakeModel(ask), tempfile.tempdir
+    calls: list[str] = []
+    model, usual = FakeModel(text, calls), tempfile.tempdir
     home = Path(tempfile.mkdtemp())
     folder, temporary = home / "saved", home / "temporary"
     folder.mkdir()
@@ -240,11 +246,12 @@ def call_save(
     temporary.mkdir()
     try:
         tempfile.tempdir = str(temporary)
-        save(Worker(cluster, task_type, index), model, FakeMetric(ask), folder)
+        save(Worker(*task), model, FakeMetric(accuracy, calls), folder)
         written = [Path(os.path.normpath(path)) for path in model.saved_to]
         deletes = not of_others.exists()
         of_others.unlink(missing_ok=True)
         return FilesLeft(
+            calls,
             files(folder),
             sorted(path.name for path in temporary.iterdir()),
             [str(path) for path in written if not path.is_relative_to(home) and path.exists()],

@@ -12,7 +12,6 @@ from distlab.labs.lab import Lab
 from distlab.labs.verdict import NOT_DONE, RIGHT, WRONG, Verdict
 
 SECONDS_TO_DRAW = 20.0
-_SECONDS_TO_JUDGE = 1800.0  # so long only a judge takes that does not end: answers have a limit of their own
 _LONGEST_TEXT = 4000  # of a verdict, which may quote an answer
 _NO_FILE = "grading has the packages of the course and the notebook, no other file of the student's"
 _LIMITS = {
@@ -76,11 +75,9 @@ def _run(text: str, work: SandboxedWork, lab: Lab) -> tuple[str, str]:
 def _judge(graded: Graded, lab: Lab, work: SandboxedWork, seed: int) -> None:
     """Fill in the verdict, and its picture unless it is right."""
     try:
-        with time_limit(_SECONDS_TO_JUDGE, "the check"):
-            verdict = lab[graded.name].verdict(work.answer(lab.seconds_per_cell), seed)
-    except AnswerError as error:  # the time for the lab is over, or the judge itself does not end
-        fault = None if work.is_out_of_time else str(error)
-        verdict = Verdict(WRONG, f"It was not judged: {error}.", fault=fault)
+        verdict = lab[graded.name].verdict(work.answer(lab.seconds_per_cell), seed)
+    except AnswerError as error:  # the time for the lab is over
+        verdict = Verdict(WRONG, f"It was not judged: {error}.")
     if verdict.state == NOT_DONE and graded.error:
         verdict = Verdict(WRONG, graded.error)  # not done because its cell failed
     if verdict.picture is not None and verdict.state != RIGHT:

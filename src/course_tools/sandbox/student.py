@@ -64,13 +64,7 @@ def main() -> None:
 def _answer(connection: wire.Wire) -> None:
     # Everything is looked up before a cell runs, so that replacing it later has no effect.
     send, receive, process, end, own = wire.send, wire.receive, os.getpid, os._exit, os.getpid()
-    question: dict[str, Any] = {}
-
-    def ask(value: Plain) -> Plain:
-        send(connection, {"token": question["token"], "ask": plain(value)})
-        return cast(dict[str, Plain], receive(connection))["response"]
-
-    reply_to, changed = Student(ask).reply, watch()
+    reply_to, changed = Student().reply, watch()
     send(connection, "ready")
     while True:
         try:
@@ -101,22 +95,20 @@ def watch() -> Callable[[], list[str]]:
         if kind.__module__.startswith((*_OURS, "pathlib")) or "keras" in kind.__module__:
             owners |= {f"{each.__module__}.{each.__qualname__}": each for each in kind.__mro__[:-1]}
 
-    def functions() -> dict[str, tuple[object, object]]:
-        return {name: (loaded.get(name), None) for name in modules} | {
-            f"{name}.{key}": (value, getattr(value, "__code__", None))
+    def functions() -> dict[str, list[object]]:
+        return {name: [loaded.get(name)] for name in modules} | {
+            f"{name}.{key}": [value, getattr(value, "__code__", None)]
             for name, owner in owners.items()
             for key, value in vars(owner).items()
             if callable(value) or isinstance(value, (property, staticmethod, classmethod))
         }
 
-    def same(one: tuple[object, ...], other: tuple[object, ...]) -> bool:
-        return [*map(id, one)] == [*map(id, other)]
-
     before = functions()
 
     def changed() -> list[str]:
         now = functions()
-        differ = [name for name in {**before, **now} if not same(before.get(name, ()), now.get(name, ()))]
+        names = {**before, **now}
+        differ = [name for name in names if [*map(id, before.get(name, ()))] != [*map(id, now.get(name, ()))]]
         # A new name may hide a builtin one.
         return [name for name in differ if name in before or name.rpartition(".")[0] not in _WATCHED][:3]
 
@@ -126,8 +118,8 @@ def watch() -> Callable[[], list[str]]:
 class Student(OwnAnswer):
     """The student's namespace, the cells that run in it, and rank programs; a question names one of the methods."""
 
-    def __init__(self, ask: Callable[[Plain], Plain] | None = None) -> None:
-        """Nothing has run; `ask` asks the judge."""
+    def __init__(self) -> None:
+        """Nothing has run."""
         own = Config(HistoryManager={"enabled": False}, InteractiveShell={"ast_node_interactivity": "none"})
         InteractiveShell.clear_instance()
         shell = self._shell = cast(Any, InteractiveShell.instance(config=own))
@@ -137,7 +129,6 @@ class Student(OwnAnswer):
         shell.getoutput = lambda command: []
         self.namespace: dict[str, Any] = shell.user_ns
         super().__init__(self.namespace, NO_LIMIT)
-        self._ask = ask
         self._programs: dict[int, tuple[RemoteRank, Coroutine[Any, Plain, Any]]] = {}
 
     def reply(self, do: str, arguments: Sequence[Any], named: dict[str, Any]) -> dict[Any, Plain]:
@@ -156,10 +147,9 @@ class Student(OwnAnswer):
         error = result.error_in_exec if result.error_before_exec is None else result.error_before_exec
         return [printed.getvalue()[-4000:], None if error is None else self._described(error)]
 
-    def observe(self, module: str, function: str, asks: bool, *arguments: Plain) -> Plain:
-        """See `Answer.inside`; the function by its names, and whether it asks."""
-        looks = getattr(importlib.import_module(module), function)
-        return self.inside(looks, *arguments, respond=self._ask if asks else None)
+    def observe(self, module: str, function: str, *arguments: Plain) -> Plain:
+        """See `Answer.inside`; the function by its names."""
+        return self.inside(getattr(importlib.import_module(module), function), *arguments)
 
     def start_rank(self, index: int, name: str, size: int, *inputs: Plain) -> Plain:
         """Begin the program `name` as rank `index` of `size`; gives what `resume_rank` does."""

@@ -21,7 +21,7 @@ from course_tools.sandbox.student import NO_LIMIT, OPERATIONS
 from distlab import simulate
 from distlab.labs.answer import OwnAnswer, time_limit
 from distlab.labs.answer_errors import AnswerError, Changed, Gone, NotDone, NotPlain, Raised, TookTooLong
-from distlab.labs.plain_data import MOST_BYTES, Plain, plain
+from distlab.labs.plain_data import MOST_BYTES, Plain, PlainKey, plain
 from distlab.runtime.errors import PlainError
 from distlab.simulate import ProgramError, Rank, RankFailedError, Run, World
 from distlab.simulate.errors import no_operation
@@ -105,12 +105,9 @@ class SandboxedWork:
         """See Answer."""
         return self._ask("call", name, *arguments, named={"none_is_an_answer": none_is_an_answer, **keywords})
 
-    def inside(
-        self, function: Callable[..., object], *arguments: object, respond: Callable[[Plain], Plain] | None = None
-    ) -> Plain:
+    def inside(self, function: Callable[..., object], *arguments: object) -> Plain:
         """See Answer."""
-        place = function.__module__, function.__qualname__
-        return self._ask("observe", *place, respond is not None, *arguments, respond=respond)
+        return self._ask("observe", function.__module__, function.__qualname__, *arguments)
 
     def run(self, name: str, world: World, inputs: Iterable[Any] | None = None) -> Run:
         """See Answer: each rank of `world` does what the student's program, in a jail, asks of it."""
@@ -153,15 +150,8 @@ class SandboxedWork:
                 raise error.__cause__ from None
             raise
 
-    def _ask(
-        self,
-        what: str,
-        *arguments: object,
-        named: dict[str, object] | None = None,
-        respond: Callable[[Plain], Plain] | None = None,
-        jail: int = 0,
-    ) -> Plain:
-        """What the method `what` of `student.Student` gives in that jail; `respond` answers what it asks in return.
+    def _ask(self, what: str, *arguments: object, named: dict[str, object] | None = None, jail: int = 0) -> Plain:
+        """What the method `what` of `student.Student` gives in that jail.
 
         A new jail takes the place of one that has ended; all cells run in it first. Raises Gone, SandboxFailed,
         TookTooLong and Changed, which end it, and what the answer is if it is an error: an AnswerError or a
@@ -171,12 +161,8 @@ class SandboxedWork:
         missed, its.cells_run = self._done[its.cells_run :], len(self._done)
         for cell in missed:
             self._ask("run_cell", cell, jail=jail)
-        token = secrets.token_hex(8)  # so that nothing can be sent before it is asked for
-        message = {"do": what, "token": token, "arguments": plain(arguments), "named": plain(named or {})}
         try:
-            reply = self._exchanged(its, message, token)
-            while respond is not None and "ask" in reply:
-                reply = self._exchanged(its, {"response": respond(plain(reply["ask"]))}, token)
+            reply = self._reply(its, {"do": what, "arguments": plain(arguments), "named": plain(named or {})})
             if isinstance(names := reply.get("changed"), str):
                 self.changed = True
                 raise Changed([names[:240]])
@@ -192,13 +178,14 @@ class SandboxedWork:
                 raise _raised(kind, text, line)
         raise AnswerError("its answer could not be understood")
 
-    def _exchanged(self, jail: "_Jail", message: Any, token: str) -> dict[Any, Plain]:
-        """Send a message and wait for the next with that token as long as is allowed; in the main thread only."""
+    def _reply(self, jail: "_Jail", question: dict[PlainKey, Plain]) -> dict[Any, Plain]:
+        """Send a question and wait for its reply as long as is allowed; in the main thread only."""
+        token = secrets.token_hex(8)  # so that nothing can be sent before it is asked for
         jail.waits.clear()
         began, waited = time.monotonic(), 0.0
         try:
             with time_limit(_SECONDS_TO_CROSS, "it"):
-                wire.send(jail.connection, message)
+                wire.send(jail.connection, {"token": token, **question})
             while True:
                 if self._used + time.monotonic() - began - waited >= self._until:
                     raise TookTooLong(f"it did not end within {self._limit:g} s and was stopped")

@@ -7,12 +7,11 @@ import traceback
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
-from itertools import islice
 from types import CodeType, TracebackType
 from typing import Any, Protocol, cast
 
-from distlab.labs.answer_errors import NotDone, Raised, TookTooLong
-from distlab.labs.plain_data import MOST_ITEMS, Plain, plain
+from distlab.labs.answer_errors import NotDone, NotPlain, Raised, TookTooLong
+from distlab.labs.plain_data import Plain, plain
 from distlab.simulate import ProgramError, Rank, RankFailedError, Run, World
 
 SECONDS = 30.0
@@ -30,14 +29,8 @@ class Answer(Protocol):
     def run(self, name: str, world: World, inputs: Iterable[Any] | None = None) -> Run:
         """Run the student's `async def name(rank, input)` on every rank; raises also what `World.run` raises."""
 
-    def inside(
-        self, function: Callable[..., object], *arguments: object, respond: Callable[[Plain], Plain] | None = None
-    ) -> Plain:
-        """What `function(namespace, *arguments)` gives next to the student's code; it may be forged.
-
-        With `respond` it is called as `function(namespace, ask, *arguments)`: what it asks by `ask(value)` is answered
-        by `respond(value)` in the judge's own process. That may be forged too, but not what the judge saw and when.
-        """
+    def inside(self, function: Callable[..., object], *arguments: object) -> Plain:
+        """What `function(namespace, *arguments)` gives next to the student's code; it may be forged."""
 
 
 class OwnAnswer:
@@ -60,10 +53,10 @@ class OwnAnswer:
         copies = [plain(argument) for argument in arguments]
         named = {keyword: plain(argument) for keyword, argument in keywords.items()}
         with time_limit(self._seconds, f"`{name}`"):
-            value = self._student(function, *copies, **named)
+            value = self._student(f"what `{name}` gives", function, *copies, **named)
         if value is ... or (value is None and not none_is_an_answer):
             raise NotDone(f"`{name}` gives None: is a `return` missing?")
-        return plain(value, f"what `{name}` gives")
+        return cast(Plain, value)
 
     def run(self, name: str, world: World, inputs: Iterable[Any] | None = None) -> Run:
         """See Answer."""
@@ -84,16 +77,11 @@ class OwnAnswer:
             results = [plain(result, f"what `{name}` gives on rank {rank}") for rank, result in enumerate(run.results)]
         return replace(run, results=results)
 
-    def inside(
-        self, function: Callable[..., object], *arguments: object, respond: Callable[[Plain], Plain] | None = None
-    ) -> Plain:
+    def inside(self, function: Callable[..., object], *arguments: object) -> Plain:
         """See Answer."""
-        given: list[object] = [self._namespace]
-        if respond is not None:
-            given.append(lambda question: plain(respond(plain(question))))
-        given += [plain(argument) for argument in arguments]
+        copies = [plain(argument) for argument in arguments]
         with time_limit(self._seconds, "your code"):
-            return plain(self._student(function, *given))
+            return cast(Plain, self._student("the answer", function, self._namespace, *copies))
 
     def started(self, name: str, rank: Rank, *inputs: object) -> Coroutine[Any, Any, Any]:
         """The coroutine of the student's rank program; raises ProgramError if it is none."""
@@ -116,9 +104,13 @@ class OwnAnswer:
             raise Raised("TypeError", f"`{name}` is of type {type(function).__name__}, not a function")
         return cast(Callable[..., Any], function)
 
-    def _student(self, function: Callable[..., object], *arguments: object, **keywords: object) -> object:
+    def _student(self, what: str, function: Callable[..., object], *arguments: object, **keywords: object) -> object:
         try:
-            return with_list(function(*arguments, **keywords))
+            value = function(*arguments, **keywords)
+            # Here, since it may run the student's code: what gives the items of an iterator.
+            return value if value is ... else plain(value, what)
+        except NotPlain:
+            raise
         except NotImplementedError:
             raise NotDone.raised_by(getattr(function, "__name__", "it")) from None
         except (Exception, SystemExit) as error:
@@ -156,13 +148,6 @@ def time_limit(seconds: float, what: str) -> Iterator[None]:
     finally:
         signal.signal(signal.SIGALRM, before)
         signal.setitimer(signal.ITIMER_REAL, *timer)
-
-
-def with_list(value: object) -> object:
-    """A list instead of an iterator of Python's, also as a value of a dictionary; all else as it is."""
-    if type(value) is dict:
-        return {name: item if isinstance(item, dict) else with_list(item) for name, item in value.items()}
-    return list(islice(value, MOST_ITEMS + 1)) if isinstance(value, (range, Iterator)) else value
 
 
 def line_of(error_traceback: TracebackType | None, namespace: Mapping[str, Any]) -> int | None:

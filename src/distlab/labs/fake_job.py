@@ -13,7 +13,6 @@ from typing import Any, NamedTuple
 from distlab.labs.plain_data import Record, as_record
 
 SECONDS = 18.0
-_SECONDS_BETWEEN_LOOKS = 0.1
 _SECONDS_TO_END = 1.0
 _WAITING = ("Stalled", "TimeoutError", "Abandoned")  # errors of ranks that wait for one that has failed
 
@@ -85,10 +84,8 @@ class FakeJob:
         self.size, self.per_host, self.by_node = size, per_host, by_node
         self._end = time.monotonic() + seconds
         self._changed = threading.Condition()
-        self._calls: list[dict[int, tuple[str, Any]]] = []
-        self._made = [0] * size
-        self._ended: set[int] = set()
-        self._failed = False
+        self._made: dict[int, tuple[str, Any]] = {}  # the call of each rank that is in the next collective
+        self._ended, self._failed = 0, False
 
     def seconds_left(self) -> float:
         """Until ranks that wait are stopped."""
@@ -97,32 +94,28 @@ class FakeJob:
     def meet(self, rank: int, call: str, value: Any) -> list[Any]:
         """Wait until every rank has made the same call; the values of all of them, by rank. Raises Stalled."""
         with self._changed:
-            number = self._made[rank]
-            self._made[rank] += 1
-            if number == len(self._calls):
-                self._calls.append({})
-            made = self._calls[number]
-            made[rank] = (call, value)
+            made = self._made
+            made[rank] = call, value
+            if len(made) == self.size:
+                self._made = {}
             self._changed.notify_all()
-            while len(made) < self.size:
-                if self._failed:
-                    raise Abandoned(f"rank {rank} was left alone in {call}")
-                missing = sorted(set(range(self.size)) - set(made))
-                if self._ended & set(missing) or (
-                    not self._changed.wait(_SECONDS_BETWEEN_LOOKS) and self.seconds_left() <= 0
-                ):
-                    come = "comes" if len(missing) == 1 else "come"
-                    raise Stalled(f"rank {rank} waits in {call} for {_ranks(missing)}, which never {come}")
-            by_rank = [made[peer] for peer in range(self.size)]
+            # Until nobody is on the way any more: the message names all that never come.
+            self._changed.wait_for(lambda: self._failed or len(made) + self._ended >= self.size, self.seconds_left())
+        if missing := sorted(set(range(self.size)) - set(made)):
+            if self._failed:
+                raise Abandoned(f"rank {rank} was left alone in {call}")
+            come = "comes" if len(missing) == 1 else "come"
+            raise Stalled(f"rank {rank} waits in {call} for {_ranks(missing)}, which never {come}")
+        by_rank = [made[peer] for peer in range(self.size)]
         if len({name for name, _ in by_rank}) > 1:
             calls = ", ".join(f"rank {peer} in {name}" for peer, (name, _) in enumerate(by_rank))
             raise Stalled(f"the ranks wait for each other in different calls: {calls}")
         return [contribution for _, contribution in by_rank]
 
-    def end(self, rank: int, failed: bool) -> None:
-        """The rank makes no more calls."""
+    def end(self, failed: bool) -> None:
+        """A rank makes no more calls."""
         with self._changed:
-            self._ended.add(rank)
+            self._ended += 1
             self._failed |= failed
             self._changed.notify_all()
 
@@ -149,16 +142,16 @@ def run_ranks(job: FakeJob, program: Callable[[int], Any]) -> Observation:
             failed = not isinstance(error, (Stalled, Abandoned))
             seen.errors[rank] = (type(error).__name__, str(error))
         finally:
-            job.end(rank, failed)
+            job.end(failed)
 
     threads = [threading.Thread(target=live, args=(rank,), daemon=True) for rank in range(job.size)]
     try:
         for thread in threads:
             thread.start()
         for thread in threads:
-            while thread.is_alive() and job.seconds_left() > -0.5:
-                thread.join(_SECONDS_BETWEEN_LOOKS)
+            thread.join(max(0.0, job.seconds_left() + 0.5))
     finally:  # also when an alarm of the check ends the waiting
+        job.end(failed=True)
         _stop(threads)
     return seen
 

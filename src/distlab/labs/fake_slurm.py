@@ -1,7 +1,7 @@
 """A fake Slurm for students' job scripts: what sbatch and srun make of their options, and what bash does with the rest.
 
-The `#SBATCH` lines are read here, by the rules of Slurm 22.05; a test compares them with a real one's. The script runs
-by bash next to the student's code, among fake commands that note how they were called. No job is submitted.
+The `#SBATCH` lines are read here, by the rules of Slurm 22.05; its test has what a real one said. The script runs by
+bash next to the student's code, among fake commands that note how they were called. No job is submitted.
 """
 
 import getopt

@@ -5,7 +5,7 @@ equals everything, an array that lies about its sum) never reaches a judge.
 """
 
 import inspect
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import fields, is_dataclass
 from decimal import Decimal
 from fractions import Fraction
@@ -40,14 +40,14 @@ _EXACT: dict[type, Callable[[Any], Plain]] = {
     complex: complex.__complex__,
     bytes: bytes.__bytes__,
 }
-_LISTS = tuple(map(type, ({}.keys(), {}.values(), {}.items(), range(0))))  # are written as lists, and none of them lies
+_LISTS = (*map(type, ({}.keys(), {}.values(), {}.items())), range, Iterator)  # are written as lists
 
 
 def plain(value: object, what: str = "the answer") -> Plain:
     """A copy of `value` out of None, bool, int, float, complex, str, bytes, list, tuple, dict and NumPy arrays.
 
     NumPy scalars and arrays without dimensions stay what they are to arithmetic: the former become Python numbers.
-    What a dictionary gives by keys(), values() or items(), and a range, become a list.
+    What a dictionary gives by keys(), values() or items(), a range and an iterator become a list.
     Fractions and decimal numbers become float. Whatever has a method `numpy` (a TensorFlow tensor or variable) becomes
     its array; other mappings become dict, and so do dataclasses, by the names of their fields.
     `what` is the subject of the error. Raises NotPlain for all else, and for what is deeper or larger than any answer.
@@ -96,7 +96,7 @@ class _Copy:
                 if isinstance(own, int) and own.bit_length() > _MOST_BITS:
                     raise NotPlain(f"{self._what} {verb} a whole number of more than 300 digits")
                 return own
-        if type(value) in _LISTS:
+        if isinstance(value, _LISTS):
             value = list(islice(cast(Iterable[object], value), MOST_ITEMS))
         if is_dataclass(type(value)):
             value = {each.name: getattr(value, each.name, None) for each in fields(cast(Any, value))}

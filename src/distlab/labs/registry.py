@@ -43,12 +43,6 @@ def is_of_judge(file: Path) -> bool:
     return (file.parent / "judge.py").exists() and (is_module or file.name in ("hints.json", "known_answers.json"))
 
 
-def judges() -> list[Path]:
-    """The files and folders that say what is right: hidden in grading, bytecode included."""
-    files = [file for folder in JUDGES.values() for file in folder.glob("*.py") if file.stem not in NEXT_TO_STUDENTS]
-    return [*files, *(folder / "__pycache__" for folder in JUDGES.values())]
-
-
 def observers(number: str) -> list[str]:
     """The modules of a lab's package that run next to a student's code, by their whole names."""
     return [f"lab_{number}.{name}" for name in NEXT_TO_STUDENTS if (JUDGES[number] / f"{name}.py").exists()]
@@ -184,6 +178,6 @@ def open_lab(number: str) -> Any:
 
 
 def _given(number: str) -> ModuleType | None:
-    """The module with what the exercises of a lab work on."""
-    is_there = number in JUDGES and (JUDGES[number] / "given.py").exists()
-    return importlib.import_module(f"lab_{number}.given") if is_there else None
+    """What the exercises of a lab work on."""
+    name = f"lab_{number}.given"
+    return importlib.import_module(name) if number in JUDGES and name in observers(number) else None

@@ -189,9 +189,9 @@ def test_judges_solutions_and_what_a_lab_asks_for_are_not_in_its_jail(number: st
         pytest.skip("without namespaces nothing is hidden; the report of grading says so")
     lab = notebook.load(next((root / "labs").glob(f"{number}_*/lab.py")))
     setting = lab.setting(kind, lab.steps)[1]
-    places = [*registry.judges(), root / "tests" / "conftest.py", root / "labs" / "nbgrader_config.py"]
-    places += map(resources.files, lab.lab.solved_in)
-    places += [*root.glob("labs/*/lab.py"), *root.glob("labs/*/solution.ipynb")]
+    places = [file for file in root.glob("labs/*/*.py") if file.stem not in registry.NEXT_TO_STUDENTS]
+    places += [*root.glob("labs/*/solution.ipynb"), *root.glob("labs/*/__pycache__"), *root.glob("labs/*.py")]
+    places += [root / "tests" / "conftest.py", *map(resources.files, lab.lab.solved_in)]
     opens = f"from distlab import labs\nlab = labs.open('{number}')\nlab.check('x')\nassert lab.points('x') == 0"
     with SandboxedWork(setting) as work:
         for text in (SEARCH, opens):

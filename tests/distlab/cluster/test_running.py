@@ -1,5 +1,6 @@
 """One running cluster: Slurm, ssh and MPI as on a real one, links that limit, the command line, a login node."""
 
+import os
 import re
 import signal
 import subprocess
@@ -15,6 +16,7 @@ from distlab.cluster.login_node import LoginNode
 from distlab.runtime import processes
 from distlab.runtime.processes import Finished
 from tests.distlab.cluster.cluster_bench import NEEDS_CLUSTER, Bench, command_line, lines_of_ranks, until
+from tests.distlab.labs.solutions import namespace_of
 
 pytestmark = [pytest.mark.slow, NEEDS_CLUSTER]
 
@@ -43,6 +45,18 @@ def test_each_task_has_a_gpu_of_its_own_and_no_job_more_than_there_are(running: 
     assert lines_of_ranks(running.run([*ask[:2], "--gpus-per-task=1", *ask[2:]]).output) == [*"01234567"]
     assert running.run([*ask[:2], "--gpus-per-node=8", *ask[2:]]).output.split() == ["0,1,2,3,4,5,6,7"] * 8
     assert running.run(["srun", "--gpus-per-node=9", "true"]).status == 1
+
+
+def test_every_rank_of_lab_15_sees_the_eight_gpus_of_its_node(
+    running: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}:{os.environ['PATH']}")
+    (tmp_path / "script").write_text(namespace_of("15", solved=True)["gpus"])
+    ask = 'import os; print(os.environ["CUDA_VISIBLE_DEVICES"], os.environ["SLURM_LOCALID"], flush=True)'
+    (tmp_path / "train.py").write_text(ask)
+    running.run(["sbatch", "--wait", f"--chdir={tmp_path}", "--output=log", str(tmp_path / "script")])
+    expected = [f"0,1,2,3,4,5,6,7 {local}" for local in range(8) for _ in range(2)]
+    assert lines_of_ranks((tmp_path / "log").read_text()) == expected
 
 
 def test_ssh_reaches_a_node_and_leaves_nothing_at_home(running: Cluster) -> None:

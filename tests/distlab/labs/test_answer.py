@@ -9,32 +9,6 @@ from distlab.labs import NOT_DONE, WRONG, Answer, Exercise, OwnAnswer, Raised, V
 from distlab.simulate import ProgramError, Rank, RankFailedError, World
 from tests.distlab.labs import sample_lab
 
-
-class EqualsEverything:
-    def __eq__(self, other: object) -> bool:
-        return True
-
-    __hash__ = None
-
-
-class LyingFloat(float):
-    def __eq__(self, other: object) -> bool:
-        return True
-
-    def __sub__(self, other: object) -> float:
-        return 0.0
-
-    __hash__ = None
-
-
-class LyingArray(np.ndarray):
-    def __array_ufunc__(self, *arguments: object, **keywords: object) -> bool:
-        return np.True_
-
-    def sum(self) -> float:
-        return 42.0
-
-
 MEAN = sample_lab.lab()["mean"]
 
 
@@ -90,11 +64,6 @@ def test_a_loop_without_end_is_stopped_although_it_catches_exceptions() -> None:
     found = verdict(mean, seconds=0.3)
     assert found.state == WRONG
     assert "did not end within 0.3 s" in found.text
-
-
-@pytest.mark.parametrize("lie", [LyingFloat(0.0), np.zeros(3).view(LyingArray), EqualsEverything()])
-def test_an_object_that_lies_is_never_right(lie: object) -> None:
-    assert verdict(lambda values: lie).state == WRONG
 
 
 def test_the_judge_s_arrays_are_not_the_student_s() -> None:

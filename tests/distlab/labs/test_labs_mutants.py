@@ -10,15 +10,13 @@ all of them, which takes half an hour, and finds what is listed and rejected by 
 
 import functools
 import importlib
-import json
 import os
-import sys
 
 import numpy as np
 import pytest
 
 from distlab.labs import OwnAnswer, registry
-from tests.distlab.labs.judged_apart import WITH_TENSORFLOW, printed_apart
+from tests.distlab.labs.judged_apart import WITH_TENSORFLOW, apart
 from tests.distlab.labs.mutants import Mutant, mutants
 from tests.distlab.labs.solutions import solved_cells
 from tests.distlab.labs.surviving_mutants import SURVIVORS
@@ -76,11 +74,15 @@ def test_no_mutant_is_accepted_without_a_reason(number: str, exercise: str) -> N
     assert_all_listed(number, exercise, accepted(number, exercise, SECONDS))
 
 
+def accepted_with_tensorflow(number: str, exercise: str) -> list[Mutant]:
+    known = importlib.import_module(f"lab_{number}.known_answers").GIVEN
+    return accepted(number, exercise, seconds=60.0, **known)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(("number", "exercise"), WITH_TENSORFLOW)
 def test_no_mutant_that_needs_tensorflow_is_accepted_without_a_reason(number: str, exercise: str) -> None:
-    found = printed_apart("tests.distlab.labs.test_labs_mutants", number, exercise)
-    assert_all_listed(number, exercise, [Mutant(*fields) for fields in found])
+    assert_all_listed(number, exercise, apart(accepted_with_tensorflow, number, exercise))
 
 
 @pytest.mark.parametrize(
@@ -95,11 +97,3 @@ def test_no_mutant_that_needs_tensorflow_is_accepted_without_a_reason(number: st
 )
 def test_a_mutant_has_one_small_change(text: str, changes: set[str]) -> None:
     assert changes <= {mutant.after for mutant in mutants(text)}
-
-
-if __name__ == "__main__":
-    import distlab  # before TensorFlow: it selects tf-keras
-
-    assert distlab
-    known = importlib.import_module(f"lab_{sys.argv[1]}.known_answers").GIVEN
-    print(json.dumps(accepted(*sys.argv[1:], seconds=60.0, **known)))
