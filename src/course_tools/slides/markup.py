@@ -24,7 +24,7 @@ ALONE = (blocks.QUIZ, blocks.CODE)
 PREDICT = "**Predict.**"
 ASK = "Let everybody write an answer down before you go on."
 LONGEST_LINE, LONGEST_SENTENCE, IN_LARGE_LETTERS = 120, 95, 66
-LINES_BY_PICTURE, LINES_IN_LARGE_LETTERS, LINES_WITH_GAPS = 4, 9, 20
+LINES_BY_PICTURE, LINES_IN_LARGE_LETTERS, LINES_WITH_GAPS = 4, 9, 15
 HIGH = 1.6  # a picture whose width is less than so many heights takes the whole height, and words the place left of it
 COMMAND = re.compile(r"\$ |[A-Z_]+=")
 PICTURE = re.compile(r"!\[([^\]]*)\]\(([^)\s]+)\)")
@@ -170,4 +170,5 @@ def _side_by_side(pictures: Sequence[tuple[str, str]]) -> str:
         f'{base64.b64encode(svg.encode()).decode()}"></figure>'
         for (svg, description), ratio in zip(pictures, ratios, strict=True)
     )
-    return f'<div class="pictures {direction}">{"".join(figures)}</div>'
+    most = WIDTH * sum(1 / ratio for ratio in ratios) if direction == "column" else WIDTH / sum(ratios)
+    return f'<div class="pictures {direction}" style="--most: {most:.0f}px">{"".join(figures)}</div>'

@@ -131,7 +131,7 @@ class _Cutter:
             notes += [] if blocks.CODE in tags else [f"```python\n{cell.source}\n```"]
         question = self.slides[-1].asks
         slide = self.slides[-1] if CONTINUED in tags else self._begin(OUTPUT)
-        if question and "<figure" not in content:
+        if question:
             [first, *_] = question.split("\n\n")
             slide.content += f'<p class="before">{markup.of_line(first)}</p>'
         slide.content += content
