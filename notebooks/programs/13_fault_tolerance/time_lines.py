@@ -3,7 +3,7 @@
     time_lines.of_job(folder_of_steps_done, attempts=[(begin, end), ...], workers=2, killed=1)
     time_lines.of_elastic(result, begin)
 
-All times are seconds of one clock.
+All times are seconds of one clock. A worker that is killed waits for a second before it dies.
 """
 
 import itertools
@@ -12,6 +12,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from distlab.draw import Interval
+
+PAUSE = 1  # seconds between a worker's last step and its death
 
 
 class Life(NamedTuple):
@@ -55,7 +57,9 @@ def of_job(
         done = [(int(step), second) for step, second in zip(steps, seconds, strict=True)]
         lives = [{s: t for s, t in done if begin < t < end} for begin, end in attempts]
         again = [*(min(life) for life in lives[1:]), math.inf]
-        ends = [0 if worker == killed else end for _, end in attempts[:-1]] + [0]
+        ends = [*(end for _, end in attempts[:-1]), 0]
+        if worker == killed:
+            ends[0] = max(lives[0].values()) + PAUSE
         begins = [begin for begin, _ in attempts]
         rows.append(row(*map(Life, begins, lives, ends, again)))
     return rows
@@ -68,5 +72,5 @@ def of_elastic(result: dict[str, Any], begin: float) -> list[list[Interval]]:
     alone_from, again_from = min(alone.values()), min(again.values())
     first = Life(begin, both, alone_from, min(alone))
     rank_0 = row(first, Life(alone_from, alone, again_from), Life(again_from, again, 0))
-    killed = Life(begin, both, 0, min(alone))
+    killed = Life(begin, both, max(both.values()) + PAUSE, min(alone))
     return [rank_0, row(killed, Life(max(alone.values()), again, 0))]
