@@ -323,7 +323,7 @@ draw.calculator("pipeline")
 # the memory. Under 1F1B a stage never keeps more than $p$ of them, a share $p/m$ of the batch. Interleaving keeps
 # somewhat more, and sends $v$ times as many messages. So let messages take time:
 
-# %%
+# %% jupyter={"source_hidden": true}
 print("4 stages, 32 micro-batches; all times in forward passes")
 for message in (0.0, 0.01, 0.1):
     network = Network(latency=message, seconds_per_byte=0.0)
@@ -599,12 +599,12 @@ def fastest(model, gpus=512, sequences=1024):
     return min(steps, key=lambda step: step.step_seconds)
 
 
-table = "| model | tensor | pipeline | data | ZeRO | micro-batch | step | bubble | TFLOP/s "
-table += f"| memory |\n|---|{'---:|' * 9}\n"
+table = "| model | tensor × pipeline × data | ZeRO | micro-batch | step | bubble | TFLOP/s "
+table += f"| memory |\n|---|{'---:|' * 7}\n"
 for model in models:
     step = fastest(model)
     split, memory = step.split, (step.state_bytes + step.activation_bytes) / 1e9
-    table += f"| {model.name} | {split.tensor} | {split.pipeline} | {step.data} "
+    table += f"| {model.name} | {split.tensor} × {split.pipeline} × {step.data} "
     table += f"| {split.zero} | {split.micro_batch} | {step.step_seconds:.1f} s "
     table += f"| {step.bubble_fraction:.0%} | {step.flops_per_device / 1e12:.0f} "
     table += f"| {memory:.0f} GB |\n"
