@@ -56,7 +56,7 @@ tf.keras.utils.disable_interactive_logging()  # `export` would print memory addr
 logging.basicConfig(stream=sys.stdout, format="%(levelname)s: %(message)s", force=True)
 
 # %% [markdown]
-# ## A model moves to another machine
+# ## 1. A model moves to another machine
 #
 # You train on eight GPUs and serve on one processor, or tomorrow the cluster gives you another number of GPUs. So a
 # file must not depend on the strategy that wrote it.
@@ -139,7 +139,7 @@ uninterrupted = model.get_weights()
 # | resume `fit` after a crash | the callback `BackupAndRestore` | the same callback |
 
 # %% [markdown]
-# ## Part 1: save to serve and share
+# ## 2. Save to serve and share
 #
 # A **SavedModel** is a folder with the graph of the forward pass and the variables. `tf.saved_model.save` writes one of
 # any `tf.Module`, `model.export` is Keras's for serving, and `model.save(…, save_format="tf")` adds what Keras needs to
@@ -383,7 +383,7 @@ print(".keras:", caught[0].message)
 # The Keras format only warns, and writes a file without a single weight. So build the model or call it once before you
 # save it.
 #
-# ## Part 2: save to resume
+# ## 3. Save to resume
 #
 # ### The smallest program that resumes
 #
