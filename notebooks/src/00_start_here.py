@@ -86,7 +86,7 @@ print(f"largest difference of the weights: {np.abs(parallel - serial).max():.0e}
 # Only the order of the additions differs, so a weight may differ in its last bits. The course tolerates a difference of
 # 0.00001; a real mistake is much larger.
 #
-# Two things are simpler here than later. The weights lie once, in one place, where the gradients are added. And the
+# Two things are simpler here than later: the weights lie once, in one place, where the gradients are added, and the
 # devices work one after the other, so nothing gets faster. TensorFlow's **strategies**, from [chapter
 # 03](03_mirrored_strategy.ipynb) on, give each device a copy of the weights (a **replica**), start all devices together
 # and all-reduce; the arithmetic is the same.

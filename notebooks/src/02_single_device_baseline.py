@@ -413,7 +413,7 @@ print(f"Prefetch makes a step {gain:.1f} times as fast.", remark)
 #
 # **Predict.** Which of these lines gives batches in which classes are mixed?
 
-# %%
+# %% tags=["slide-output"]
 numbers = tf.data.Dataset.range(12)
 
 
@@ -546,8 +546,8 @@ print(f"batch 1,024 against 32: {gain[1, 1024]:.1f} times the images per second"
 print(f"16 steps per execution at batch 32: {gain[16, 32]:.2f} times")
 
 # %% [markdown] tags=["slide-takeaway"]
-# Per image the fixed cost shrinks with the batch and $b$ stays: the last column falls about as $a / B + b$. Several
-# steps per execution save most CPU time where the batch is small; with 512 images or more this epoch is a single
+# About 4 times: per image the fixed cost shrinks with the batch and $b$ stays, so the last column falls about as $a / B
+# + b$. Several steps per execution save most CPU time where the batch is small; with 512 images or more this epoch is a single
 # execution, too short for its elapsed time to say much.
 #
 # What the two settings cost differs. **Several steps per execution change nothing in the result**: the same updates
@@ -662,7 +662,7 @@ for name, (elapsed, cpu) in metrics.compare(runs, repeats=3).items():
 #
 # **Predict.** How much faster is it, and is the accuracy after as many epochs lower, equal or higher?
 
-# %% tags=["slide-code"]
+# %%
 lecture, larger, piped = compiled(), compiled(0.002), compiled(0.002)
 fast = compiled(0.002, steps_per_execution=16)
 pipeline = tf.data.Dataset.from_tensor_slices((images, labels))

@@ -440,7 +440,7 @@ checks.assert_equal_weights(run(folder / "resumed", 2 * epochs), uninterrupted)
 # loss of the others?
 
 
-# %% tags=["slide-output"]
+# %%
 def losses_of(model, first_epoch, last_epoch):
     """Train, and give the loss of all images after each step."""
     losses = []
@@ -485,8 +485,8 @@ draw.show(
 )
 
 # %% [markdown] tags=["slide-takeaway"]
-# Two formats loaded the same weights, trained on the same batches, and had a higher loss for most of the remaining
-# steps. Both files hold Adam's state; the loading calls drop it. With empty averages, the first step moves *every*
+# `.keras` and the checkpoint continue exactly; the two others loaded the same weights, trained on the same batches, and
+# had a higher loss for most of the remaining steps. Their files hold Adam's state; the loading calls drop it. With empty averages, the first step moves *every*
 # weight that has a gradient by about $\eta$, as at the very beginning, although most need hardly any change now.
 
 # %% [markdown]

@@ -302,8 +302,8 @@ text = "Time lines of four stages and eight micro-batches: GPipe and 1F1B take e
 draw.show(draw.pipeline_schedules(timings), text + "interleaved 1F1B is shorter.")
 
 # %% [markdown] tags=["slide-takeaway", "slide-text", "slide-formula"]
-# GPipe and 1F1B take *equally* long; 1F1B saves memory. (The time lines come from the virtual cluster, where a backward
-# pass takes twice as long as a forward pass.)
+# GPipe and 1F1B take *equally* long; GPipe keeps 8 tapes in each stage, 1F1B 4 in the first and 1 in the last. (The
+# time lines come from the virtual cluster, where a backward pass takes twice as long as a forward pass.)
 #
 # With $p$ stages, $m$ micro-batches and $v$ chunks per stage, the time in which stages wait, the **bubble**, has the
 # share
