@@ -499,7 +499,7 @@ programs.show(PROGRAMS / "measure_all_reduce.py", "mpi")
 # %% [markdown] tags=["slide-predict"]
 # **Predict.** How long does an all-reduce of 16 bytes take between two processes of one machine? And of 4 MiB?
 
-# %% tags=["varies", "slide-output"]
+# %% jupyter={"source_hidden": true} tags=["varies", "slide-output"]
 real_ranks = max(workers, 2)  # one rank has nothing to reduce
 print(f"$ mpirun -np {real_ranks} python measure_all_reduce.py")
 arguments = {"ranks": real_ranks, "result": True, "echo": False, "prepared": False}

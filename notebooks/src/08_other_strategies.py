@@ -244,8 +244,8 @@ draw.show(figure, text + "equal and slow workers, measured and simulated.")
 print("\n".join(lines))
 
 # %% [markdown] tags=["slide-takeaway"]
-# **Typically 1, and about 4 for the slow worker.** Over all gradients the mean is the number of other workers, $w - 1$
-# (rows *all*), whatever the speeds. While
+# Typically 1, and about 4 for the slow worker. **Over all gradients the mean is the number of other workers**, $w - 1$,
+# whatever the speeds (rows *all*). While
 # worker A computes one gradient after the other, every update of worker B falls into exactly one of A's gradients and
 # makes it staler by one. The mean is a little lower, because the first updates have few before them, and because a
 # worker that pauses catches nothing meanwhile.

@@ -131,7 +131,7 @@ least = f"{tradeoff.least_steps:.0f} steps and {tradeoff.least_samples:.0f} imag
 print(f"fit: at least {least}; critical batch size {tradeoff.critical_batch:.0f}")
 
 # %% [markdown] tags=["slide-takeaway", "slide-text", "slide-formula"]
-# By about 1.5, 1.3 and 1. Single factors are rough (± is a standard deviation); Adam's steps and the fit show the trend: the smaller the batch,
+# By about 1.5, by 1.3, and hardly at all. Single factors are rough (± is a standard deviation); Adam's steps and the fit show the trend: the smaller the batch,
 # the closer twice the batch comes to half the steps, **perfect scaling**. Large batches save next to nothing: the
 # gradient is nearly exact.
 #

@@ -502,7 +502,7 @@ programs.show(zero.__file__, "Replica.sum_over_ranks", "Replica.update_layer")
 #
 # **Predict.** How many bytes do stages 1, 2 and 3 send, compared with stage 0?
 
-# %%
+# %% jupyter={"source_hidden": true}
 print(f"$ mpirun -np {ranks} python shard_optimizer.py --dataset {dataset}\n")
 shards = PROGRAMS / "shard_optimizer.py"
 result = launch.mpirun(shards, "--dataset", dataset, ranks=ranks, result=True, **quiet).result
