@@ -98,7 +98,7 @@ LEFT_OF_BEFORE, BETWEEN = 0.5, 0.3
 
 
 def four_collectives(file: Path, chosen: Sequence[Collective]) -> None:
-    """A panel for each: on the left what each rank (row) holds of each chunk (column) before, on the right after."""
+    """A panel for each: what each rank (row) holds of each chunk (column) before, on the left, and after."""
     figure, axes = canvas(2 * PANEL_WIDTH, 2 * PANEL_HEIGHT + 0.25)
     described = ["Collectives on four ranks, a row for each rank and a column for each chunk, before and after."]
     for number, collective in enumerate(chosen):
@@ -113,8 +113,8 @@ def four_collectives(file: Path, chosen: Sequence[Collective]) -> None:
         for rank in range(RANKS):
             y = top - 0.28 - rank * (CELL_HEIGHT + CELL_GAP) - CELL_HEIGHT / 2
             label(axes, (left + 0.27, y), f"rank {rank}", fontsize=8)
-        described.append(f"{collective.title.capitalize()}: {collective.gives}. Before: {_in_words(before)}. ")
-        described[-1] += f"After: {_in_words(after)}."
+        held = f"Before: {_in_words(before)}. After: {_in_words(after)}."
+        described.append(f"{collective.title.capitalize()}: {collective.gives}. {held}")
     text = "rank 0 has ones, rank 1 tens, rank 2 hundreds, rank 3 thousands; dotted: nothing"
     label(axes, (0.1, 0.1), text, ha="left", color="#5A5A5A", fontsize=8)
     draw.save(figure, file, " ".join(described))

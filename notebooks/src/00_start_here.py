@@ -112,9 +112,10 @@ print(f"the weights differ by up to {difference:.0%} of the largest weight")
 
 # %% [markdown] tags=["slide-takeaway"]
 # The weights show it, the accuracy does not: the doubled gradient acts like a doubled learning rate. The training still
-# works, here even better, so nobody notices the mistake. On a larger cluster the factor is the number of workers, and one day the training diverges. The
-# comparison of weights reveals it at once. For that reason almost every chapter makes one, with SGD: Adam divides by
-# the size of recent gradients and would nearly hide the factor ([chapter 04](04_custom_training_loop.ipynb)).
+# works, here even better, so nobody notices the mistake. On a larger cluster the factor is the number of workers, and
+# one day the training diverges. The comparison of weights reveals it at once. For that reason almost every chapter
+# makes one, with SGD: Adam divides by the size of recent gradients and would nearly hide the factor ([chapter
+# 04](04_custom_training_loop.ipynb)).
 
 # %% [markdown] tags=["slide-picture"]
 # ## 2. What this course is
@@ -257,8 +258,8 @@ print(f"{devices.cores()} cores, {devices.memory_gib():.1f} GiB of memory")
 
 # %% [markdown] tags=["slide-text"]
 # The **interconnect** connects the devices: NVLink or PCIe inside a machine, a network between machines. With NVIDIA
-# GPUs, `nvidia-smi topo -m` prints it as a matrix. On an H100 server every entry between two GPUs is `NV18`: 18 NVLinks,
-# through NVSwitch chips. And here:
+# GPUs, `nvidia-smi topo -m` prints it as a matrix. On an H100 server every entry between two GPUs is `NV18`: 18
+# NVLinks, through NVSwitch chips. And here:
 
 # %% tags=["varies"]
 print(devices.topology())
@@ -296,8 +297,9 @@ print(devices.topology())
 # </details>
 
 # %% [markdown] tags=["slide-predict"]
-# Why this matters: in each training step every device sends its gradients. ResNet-50 has 25 million parameters of 4 bytes, 100 MB per step. A GPU of 2016,
-# the P100, needs 120 ms for the backward pass of 32 images (newer ones are several times as fast).
+# Why this matters: in each training step every device sends its gradients. ResNet-50 has 25 million parameters of 4
+# bytes, 100 MB per step. A GPU of 2016, the P100, needs 120 ms for the backward pass of 32 images (newer ones are
+# several times as fast).
 #
 # **Predict.** How long does it take to move 100 MB inside this machine's memory, and over Ethernet with 1 Gbit/s?
 

@@ -426,8 +426,8 @@ draw.show(
 # %% [markdown] tags=["slide-picture"]
 # ## 8. Synchronous and asynchronous updates
 #
-# Synchronous: no worker continues before the all-reduce is done. All replicas start each step with equal weights,
-# and the run equals a serial one with the same global batch. The slowest worker, the **straggler**, sets the pace.
+# Synchronous: no worker continues before the all-reduce is done. The run equals a serial one with the same global
+# batch. The slowest worker, the **straggler**, sets the pace.
 #
 # ![Synchronous updates: all workers wait for the slowest](../figures/01_synchronous_updates.svg)
 

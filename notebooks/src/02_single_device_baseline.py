@@ -547,8 +547,8 @@ print(f"16 steps per execution at batch 32: {gain[16, 32]:.2f} times")
 
 # %% [markdown] tags=["slide-takeaway"]
 # About 4 times: per image the fixed cost shrinks with the batch and $b$ stays, so the last column falls about as $a / B
-# + b$. Several steps per execution save most CPU time where the batch is small; with 512 images or more this epoch is a single
-# execution, too short for its elapsed time to say much.
+# + b$. Several steps per execution save most CPU time where the batch is small; with 512 images or more this epoch is a
+# single execution, too short for its elapsed time to say much.
 #
 # What the two settings cost differs. **Several steps per execution change nothing in the result**: the same updates
 # happen in the same order, and only callbacks run less often. **A larger batch is another training run** with fewer

@@ -405,9 +405,9 @@ draw.show(draw.exchange(patterns, rows), text)
 
 # %% [markdown] tags=["slide-takeaway"]
 # Under `ReductionToOneDevice` everything passes through device 0: with $p$ devices it handles $2(p-1)$ messages, here
-# **6**, each as large as the gradient, one after the other. `HierarchicalCopyAllReduce` sends as many messages in fewer steps,
-# since the groups work at the same time. For `NcclAllReduce` the graph shows none: it has one operation per device, and
-# NCCL moves the data between them, as a ring or as trees.
+# **6**, each as large as the gradient, one after the other. `HierarchicalCopyAllReduce` sends as many messages in fewer
+# steps, since the groups work at the same time. For `NcclAllReduce` the graph shows none: it has one operation per
+# device, and NCCL moves the data between them, as a ring or as trees.
 
 # %% [markdown]
 # **What the log says.** On two GPUs the lecture's program prints

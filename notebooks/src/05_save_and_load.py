@@ -485,9 +485,10 @@ draw.show(
 )
 
 # %% [markdown] tags=["slide-takeaway"]
-# `.keras` and the checkpoint continue exactly; with the two others the loss jumps. They loaded the same weights, trained
-# on the same batches, and had a higher loss for most of the remaining steps. Their files hold Adam's state; the loading calls drop it. With empty averages, the first step moves *every*
-# weight that has a gradient by about $\eta$, as at the very beginning, although most need hardly any change now.
+# `.keras` and the checkpoint continue exactly; with the two others the loss jumps. They loaded the same weights,
+# trained on the same batches, and had a higher loss for most of the remaining steps. Their files hold Adam's state; the
+# loading calls drop it. With empty averages, the first step moves *every* weight that has a gradient by about $\eta$,
+# as at the very beginning, although most need hardly any change now.
 
 # %% [markdown]
 # The warning above, about skipped variables, is the only hint, and only `load_weights` gives it. The 9 variables are

@@ -320,8 +320,7 @@ except DeadlockError as error:
 # | reduce-scatter | gradients of such weights | each rank gets only $1/p$ |
 # | all-to-all | tokens to their experts | loads all links |
 # | barrier | waiting for each other | if one rank skips it, all wait |
-
-# %% [markdown]
+#
 # On a **tree**, where every rank that has the data passes it on in each step, broadcast and reduce take
 # $\lceil \lg p \rceil (\alpha + n\beta)$, scatter and gather $\lceil \lg p \rceil \alpha + \frac{p-1}{p} n\beta$
 # ($\lg$: base 2). All-gather, reduce-scatter and all-to-all take $(p-1)\alpha + \frac{p-1}{p} n\beta$. Here $n$ is the

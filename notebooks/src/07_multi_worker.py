@@ -203,8 +203,8 @@ for count in (1, 2, 3, 4, 8):
 
 # %% [markdown] tags=["slide-takeaway"]
 # Only what one worker gets changes: `batch(...)` takes the *global* batch size, as under `MirroredStrategy`. More
-# workers then mean less work for each, and the same updates. `minimal.py` multiplies 24 by the number of replicas, here $W$: fewer steps, and a
-# different training ([chapter 10](10_large_batch_and_warmup.ipynb)).
+# workers then mean less work for each, and the same updates. `minimal.py` multiplies 24 by the number of replicas, here
+# $W$: fewer steps, and a different training ([chapter 10](10_large_batch_and_warmup.ipynb)).
 #
 # Why does `minimal.py` call `repeat()`? `steps_per_epoch` counts the full batches only; the last, shorter batch is not
 # among them. Then `fit` draws all epochs from *one* iterator, and without `repeat()` the data run out in the second

@@ -350,7 +350,8 @@ draw_seen(cases, 64, "samples 0 to 63 of the data", text)
 
 # %% [markdown] tags=["slide-takeaway"]
 # Three quarters with two ranks, 68 % with four: all of $N$ ranks miss a sample with probability $(1-\frac1N)^N$ (for
-# many $1/e$), since each takes $1/N$ of the samples. With *one* seed for all, every rank sees the same samples (section 8).
+# many $1/e$), since each takes $1/N$ of the samples. With *one* seed for all, every rank sees the same samples (section
+# 8).
 
 # %% [markdown] tags=["slide-text", "slide-predict"]
 # ## 8. When a step is forgotten

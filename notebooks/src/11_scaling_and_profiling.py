@@ -99,10 +99,10 @@ for ranks, texts in outputs.items():
         print(f"{ranks} rank{'s' * (ranks > 1)}, epoch {epoch}: {counted:,} images; {more}")
 
 # %% [markdown] tags=["slide-takeaway"]
-# **4,608**: each of two ranks has 2,500 images, 9 full batches and one of 196. The program takes `5000 // 2 // 256` = 9 steps, but
-# the 196 are not dropped: the data set repeats, so they are the first batch of the second epoch. Neither "images in the
-# data set" nor, where a batch may be smaller, "steps × batch" is right. With the wrong number more ranks look better,
-# because their epochs process fewer images.
+# **4,608**: each of two ranks has 2,500 images, 9 full batches and one of 196. The program takes
+# `5000 // 2 // 256` = 9 steps, but the 196 are not dropped: the data set repeats, so they are the first batch of the
+# second epoch. Neither "images in the data set" nor, where a batch may be smaller, "steps × batch" is right. With the
+# wrong number more ranks look better, because their epochs process fewer images.
 
 # %% [markdown] tags=["slide-text", "slide-predict"]
 # ## 2. A published table, audited

@@ -127,7 +127,8 @@ for interval in (60, best_interval(30), 3600):
 draw.calculator("saves")
 
 # %% [markdown] tags=["slide-takeaway"]
-# Every quarter of an hour: half or twice the best interval loses only a quarter more to saves and repeated steps. A shorter save gains more.
+# Every quarter of an hour: half or twice the best interval loses only a quarter more to saves and repeated steps. A
+# shorter save gains more.
 #
 # ### Saving in the background
 #
@@ -336,8 +337,8 @@ draw.show(draw.busy(steps, names, "milliseconds of a step (medians)"), descripti
 
 # %% [markdown] tags=["slide-takeaway", "slide-table"]
 # Every step takes as long as that of the slowest rank, **3.8** times as long, and **the straggler is the rank that
-# waits least**. With three ranks the factor is 4 × 21/22: the slow one has 21 of 64 images, the even step waits for 22. (On a GPU take
-# both times from a profile: calls return before the work is done.)
+# waits least**. (4 × 21/22: it has 21 of 64 images, the even step waits for 22. On a GPU take both times from a
+# profile: calls return before the work is done.)
 #
 # The gradients are *summed* and divided by the global batch size, so each image counts once, whatever the shares. But
 # without the slow rank a step takes only a little longer: often it is better to remove the machine.

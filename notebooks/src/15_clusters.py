@@ -309,9 +309,9 @@ login.run("squeue --format='%.6i %.8j %.10T %.6D %R'")
 login.run("squeue --me --start --format='%.6i %.10T %.20S %R'")
 
 # %% [markdown] tags=["slide-takeaway"]
-# A job that cannot start is PENDING, and the last column says why. It has `(Resources)` if the job is the next one
-# and waits for nodes, cores or GPUs, `(Priority)` if others come first, `(None)` if the scheduler has not looked yet. `--start`
-# says when Slurm expects each to begin, if those before it take their full `--time`.
+# A job that cannot start is PENDING, and the last column says why. It has `(Resources)` if the job is the next one and
+# waits for nodes, cores or GPUs, `(Priority)` if others come first, `(None)` if the scheduler has not looked yet.
+# `--start` says when Slurm expects each to begin, if those before it take their full `--time`.
 
 
 # %%

@@ -90,4 +90,4 @@ def test_a_high_picture_takes_the_place_of_what_was_printed() -> None:
 
 
 def test_a_long_program_has_no_empty_lines() -> None:
-    assert "\n\n" in markup.of_code("one = 1\n\n" * 9) and "\n\n" not in markup.of_code("one = 1\n\n" * 11).strip()
+    assert "\n\n" in markup.of_code("one = 1\n\n" * 7) and "\n\n" not in markup.of_code("one = 1\n\n" * 11).strip()
