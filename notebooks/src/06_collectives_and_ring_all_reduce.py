@@ -170,7 +170,7 @@ async def ring_all_reduce(rank, array):
 
 
 # %% [markdown]
-# Play it, and follow one chunk:
+# Play it:
 
 # %% tags=["slide-output"]
 draw.play(collectives.ring_all_reduce, size=4)
@@ -296,7 +296,7 @@ except DeadlockError as error:
 #
 # ## 6. The other collectives
 #
-# A row is what a rank has, before and after. In these four rank 0 is the **root**:
+# A row is what a rank has, before and after. Here rank 0 is the **root**:
 #
 # ![Four collectives with a root, before and after: broadcast, reduce, scatter,
 # gather](../figures/06_collectives_with_root.svg)
@@ -380,10 +380,9 @@ draw.calculator("all-reduce")
 
 # %% [markdown] tags=["slide-takeaway"]
 # Small arrays want few steps (tree, halving-doubling), large ones few bytes (ring, halving-doubling). Of these,
-# halving-doubling is the fastest on $2^k$ ranks, from 4 on. (For tiny arrays *recursive doubling*, $\lg
-# p$ steps with whole arrays, is faster still.) With other numbers the ring wins for large arrays: try 12 ranks in the
-# calculator. Libraries still use rings for large arrays, because in real networks distant partners share cables; NCCL
-# takes trees for smaller ones on several hosts.
+# halving-doubling is the fastest on $2^k$ ranks, from 4 on. With other numbers the ring wins for large arrays: try 12
+# ranks in the calculator. Libraries still use rings for large arrays, because in real networks distant partners share
+# cables; NCCL takes trees for smaller ones on several hosts.
 #
 # We slow down a link, then a *rank*, a **straggler**: four ranks compute for 1,000 µs, rank 2 at half the speed, then
 # all-reduce 400 kB.
