@@ -146,7 +146,7 @@ for step in range(p - 1):  # all-gather: finished chunks travel and replace
 # one process: arrays and sums are real, and the clock is computed from $\alpha$ and $\beta$. A rank is an `async`
 # function here, and `await` marks each place where it may wait for a message while the others go on. `exchange` sends
 # to one rank and receives from another at the same time; `reduce` adds a received array.
-# `World(p).run(program, arrays)` runs the program on $p$ ranks.
+# `World(p).run(program, arrays)` runs the program on $p$ ranks. Below, play it.
 
 
 # %%
@@ -168,9 +168,6 @@ async def ring_all_reduce(rank, array):
         unfinished[:] = await rank.exchange(right, outgoing, left)
     return total
 
-
-# %% [markdown]
-# Play it:
 
 # %% tags=["slide-output"]
 draw.play(collectives.ring_all_reduce, size=4)
@@ -320,7 +317,8 @@ except DeadlockError as error:
 # | reduce-scatter | gradients of such weights | each rank gets only $1/p$ |
 # | all-to-all | tokens to their experts | loads all links |
 # | barrier | waiting for each other | if one rank skips it, all wait |
-#
+
+# %% [markdown]
 # On a **tree**, where every rank that has the data passes it on in each step, broadcast and reduce take
 # $\lceil \lg p \rceil (\alpha + n\beta)$, scatter and gather $\lceil \lg p \rceil \alpha + \frac{p-1}{p} n\beta$
 # ($\lg$: base 2). All-gather, reduce-scatter and all-to-all take $(p-1)\alpha + \frac{p-1}{p} n\beta$. Here $n$ is the
