@@ -131,7 +131,7 @@ least = f"{tradeoff.least_steps:.0f} steps and {tradeoff.least_samples:.0f} imag
 print(f"fit: at least {least}; critical batch size {tradeoff.critical_batch:.0f}")
 
 # %% [markdown] tags=["slide-takeaway", "slide-text", "slide-formula"]
-# By about 1.5, by 1.3, and hardly at all. Single factors are rough; Adam's steps and the fit show the trend: the
+# By about 1.5, by 1.3, and hardly at all. Adam's steps and the fit show the trend: the
 # smaller the batch, the closer twice the batch comes to half the steps, **perfect scaling**. Large batches save next to
 # nothing.
 #
@@ -216,7 +216,7 @@ for name, of_batches in best.items():
     print(f"{name:>4} {grown:>17.1f} times {ends[0]:>15} {ends[1]:>26} {bend:>6.0f}")
 
 # %% [markdown] tags=["slide-takeaway", "slide-text", "slide-formula"]
-# Six times for SGD and twice for Adam, not 256 times. **The linear rule ends before the bend of the steps, the
+# Six times for SGD, twice for Adam, not 256. **The linear rule ends before the bend of the steps, the
 # square-root rule after it**, for SGD and for Adam. A rule *ends* where it first leaves the bars (at most 15 % more
 # steps than the best). The bars are rough.
 #
@@ -433,7 +433,7 @@ print(f"(small batch here: {len(small['accuracy'])} epochs, the others {run_epoc
 
 # %% [markdown] tags=["slide-takeaway"]
 # *Base* and *constant* do not repeat. *Base* is their worst, ours is usually *none*. *Constant* is worse than *none*
-# there, and repairs it here. As there, gradual warm-up repairs what no warm-up breaks. Five and three seeds are too few
+# there, and repairs it here. Five and three seeds are too few
 # to rank our two warm-ups. Where the scaled rate gains nothing over *base*, the batch is above the bend, where the best
 # rate hardly grows. So **tune the rate for your optimizer and data**.
 #
