@@ -97,13 +97,12 @@ PANEL_WIDTH, PANEL_HEIGHT = 3.78, 1.5
 LEFT_OF_BEFORE, BETWEEN = 0.5, 0.3
 
 
-def all_collectives(folder: Path) -> None:
-    """A panel for each: on the left what each rank (row) holds of each chunk (column) before, on the right after."""
-    lines = -(-len(COLLECTIVES) // 2)
-    figure, axes = canvas(2 * PANEL_WIDTH, lines * PANEL_HEIGHT + 0.25)
+def four_collectives(file: Path, chosen: Sequence[Collective]) -> None:
+    """A panel for each: what each rank (row) holds of each chunk (column) before, on the left, and after."""
+    figure, axes = canvas(2 * PANEL_WIDTH, 2 * PANEL_HEIGHT + 0.25)
     described = ["Collectives on four ranks, a row for each rank and a column for each chunk, before and after."]
-    for number, collective in enumerate(COLLECTIVES):
-        left, top = number % 2 * PANEL_WIDTH, (lines - number // 2) * PANEL_HEIGHT + 0.2
+    for number, collective in enumerate(chosen):
+        left, top = number % 2 * PANEL_WIDTH, (2 - number // 2) * PANEL_HEIGHT + 0.2
         before, after = before_and_after(collective)
         label(axes, (left + 0.1, top - 0.12), collective.title, ha="left", fontweight="bold")
         first = left + LEFT_OF_BEFORE
@@ -114,11 +113,11 @@ def all_collectives(folder: Path) -> None:
         for rank in range(RANKS):
             y = top - 0.28 - rank * (CELL_HEIGHT + CELL_GAP) - CELL_HEIGHT / 2
             label(axes, (left + 0.27, y), f"rank {rank}", fontsize=8)
-        described.append(f"{collective.title.capitalize()}: {collective.gives}. Before: {_in_words(before)}. ")
-        described[-1] += f"After: {_in_words(after)}."
+        held = f"Before: {_in_words(before)}. After: {_in_words(after)}."
+        described.append(f"{collective.title.capitalize()}: {collective.gives}. {held}")
     text = "rank 0 has ones, rank 1 tens, rank 2 hundreds, rank 3 thousands; dotted: nothing"
     label(axes, (0.1, 0.1), text, ha="left", color="#5A5A5A", fontsize=8)
-    draw.save(figure, folder / "06_collectives.svg", " ".join(described))
+    draw.save(figure, file, " ".join(described))
 
 
 def _holdings(axes: Axes, left: float, top: float, rows: Rows) -> None:
@@ -255,7 +254,8 @@ def overlap(folder: Path) -> None:
 def main(folder: Path = FOLDER) -> None:
     """Draw all of them into a folder."""
     draw.apply_style()
-    all_collectives(folder)
+    four_collectives(folder / "06_collectives_with_root.svg", COLLECTIVES[:4])
+    four_collectives(folder / "06_collectives_without_root.svg", COLLECTIVES[4:])
     gradient_reduction(folder)
     overlap(folder)
 

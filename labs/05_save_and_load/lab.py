@@ -6,7 +6,7 @@
 #
 # **Time.** 60 minutes for exercises 1 to 3, and 10 more for exercise 4, which is optional.
 #
-# **Before this.** [Chapter 05](../../notebooks/05_save_and_load.ipynb), part 2.
+# **Before this.** [Chapter 05](../../notebooks/05_save_and_load.ipynb), section 3.
 #
 # **How it works.** Write each answer in the cell that says so, run it, and run the check below it: it says what is
 # wrong, with a hint. `make check LAB=05` does the same in a terminal. Everything is tiny and runs on one device. A full
@@ -61,7 +61,7 @@ def numbers_of(step: int, images: int, batch: int, seed: int) -> np.ndarray:
 print(lab.given.source())
 
 # %% [markdown]
-# Write the program, as `run` in part 2 of the chapter. A process makes a new `SmallTraining` and calls
+# Write the program, as `run` in section 3 of the chapter. A process makes a new `SmallTraining` and calls
 # `run(training, folder, last_step, every)`, which
 #
 # - resumes from the newest checkpoint in `folder`, if there is one;

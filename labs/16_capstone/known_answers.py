@@ -64,8 +64,8 @@ averages_of_multiples, right: tf.reduce_sum(losses) / tf.cast(count, tf.float32)
 | (tape, op=hvd.Sum) → (tape)
 | return hvd.allreduce(loss, op=hvd.Sum) → return hvd.allreduce(loss)
 gradients_added_by_hand, right:     tape = hvd.DistributedGradientTape(tape, op=hvd.Sum)⏎ →
-| gradients = tape.gradient(loss, state.model.trainable_variables) → gradients = [hvd.allreduce(one, op=hvd.Sum) for
-+  one in tape.gradient(loss, state.model.trainable_variables)]
+| gradients = tape.gradient(loss, weights) → gradients = [hvd.allreduce(one, op=hvd.Sum) for one in
++  tape.gradient(loss, weights)]
 own_batches_of_a_worker, strategy, right: strategy.experimental_distribute_dataset(batches(options, epoch)) →
 +  strategy.distribute_datasets_from_function(lambda context: batches(options, epoch, context))
 | def batches(options, epoch): → def batches(options, epoch, context):
@@ -113,20 +113,17 @@ nobody_saves:             state.save(str(options.folder / "checkpoint")) →    
 rank_1_saves: if options.folder and hvd.rank() == 0: → if options.folder and hvd.rank() == 1:
 model_saved_alone:             state.save( →             tf.train.Checkpoint(model=state.model).save(
 all_read: if options.resume and hvd.rank() == 0: → if options.resume:
-not_resumed:         state.restore(tf.train.latest_checkpoint(options.folder)).assert_existing_objects_matched() →
-+          state.epochs_done.assign(1)
-model_broadcast_alone: [*model.variables, *optimizer.variables, state.epochs_done] → [*model.variables,
-+  state.epochs_done]
-broadcast_before_restore:     hvd.broadcast_variables([*model.variables, *optimizer.variables, state.epochs_done],
-+  root_rank=0)⏎ →
-|     if options.resume and →     hvd.broadcast_variables([*model.variables, *optimizer.variables,
-+  state.epochs_done], root_rank=0)⏎    if options.resume and
+not_resumed:         state.restore(newest).assert_existing_objects_matched() →         state.epochs_done.assign(1)
+model_broadcast_alone: [*model.variables, *optimizer.variables, done] → [*model.variables, done]
+broadcast_before_restore:     hvd.broadcast_variables([*model.variables, *optimizer.variables, done], root_rank=0)⏎ →
+|     if options.resume and →     hvd.broadcast_variables([*model.variables, *optimizer.variables, done],
++  root_rank=0)⏎    if options.resume and
 saved_at_the_end:         if options.folder and hvd.rank() == 0:⏎            state.save( →     if options.folder and
 +  hvd.rank() ==
 +  0:⏎        state.save(
 from_epoch_0: range(int(state.epochs_done),  → range(
-no_seconds: , "seconds": time.perf_counter() - start} → }
-no_time: "seconds": time.perf_counter() - start → "seconds": 0.0
+no_seconds: , "seconds": seconds} → }
+no_time: "seconds": seconds → "seconds": 0.0
 clock_started_once:             start = time.perf_counter()⏎ →
 |     for epoch in →     start = time.perf_counter()⏎    for epoch in
 saves_each_step:         state.epochs_done.assign_add(1)⏎ →             if hvd.rank() == 0:⏎
@@ -155,7 +152,7 @@ five_faults:     hvd.broadcast_variables( →     list(
 | return hvd.allreduce(loss, op=hvd.Sum) → return hvd.allreduce(loss)
 | if options.folder and hvd.rank() == 0: → if options.folder:
 by_a_full_batch: tf.size(labels) → options.batch
-seconds_of_all: time.perf_counter() - start} → float(hvd.allreduce(tf.constant(time.perf_counter() - start)))}
+seconds_of_all: "seconds": seconds → "seconds": float(hvd.allreduce(tf.constant(seconds)))
 mean_of_no_texts: return hvd.allreduce(loss, op=hvd.Sum) → return hvd.allreduce(tf.reduce_mean(losses) *
 +  tf.cast(len(losses) / count,
 +  tf.float32), op=hvd.Sum)

@@ -30,7 +30,7 @@ epochs = 2  # passes over the 512 images of the first training
 workers = 2  # into how many devices the processor is divided
 
 # %% [markdown] tags=["slide-points"]
-# ## A first training on two devices
+# ## 1. A first training on two devices
 #
 # A model trains on several devices if one is too slow or too small. The simplest way gives each device a part of every
 # batch:
@@ -86,7 +86,7 @@ print(f"largest difference of the weights: {np.abs(parallel - serial).max():.0e}
 # Only the order of the additions differs, so a weight may differ in its last bits. The course tolerates a difference of
 # 0.00001; a real mistake is much larger.
 #
-# Two things are simpler here than later. The weights lie once, in one place, where the gradients are added. And the
+# Two things are simpler here than later: the weights lie once, in one place, where the gradients are added, and the
 # devices work one after the other, so nothing gets faster. TensorFlow's **strategies**, from [chapter
 # 03](03_mirrored_strategy.ipynb) on, give each device a copy of the weights (a **replica**), start all devices together
 # and all-reduce; the arithmetic is the same.
@@ -111,13 +111,14 @@ print(f"training accuracy with the wrong gradient: {accuracy(wrong):.1%}")
 print(f"the weights differ by up to {difference:.0%} of the largest weight")
 
 # %% [markdown] tags=["slide-takeaway"]
-# The doubled gradient acts like a doubled learning rate. The training still works, here even better, so nobody notices
-# the mistake. On a larger cluster the factor is the number of workers, and one day the training diverges. The
-# comparison of weights reveals it at once. For that reason almost every chapter makes one, with SGD: Adam divides by
-# the size of recent gradients and would nearly hide the factor ([chapter 04](04_custom_training_loop.ipynb)).
+# The weights show it, the accuracy does not: the doubled gradient acts like a doubled learning rate. The training still
+# works, here even better, so nobody notices the mistake. On a larger cluster the factor is the number of workers, and
+# one day the training diverges. The comparison of weights reveals it at once. For that reason almost every chapter
+# makes one, with SGD: Adam divides by the size of recent gradients and would nearly hide the factor ([chapter
+# 04](04_custom_training_loop.ipynb)).
 
 # %% [markdown] tags=["slide-picture"]
-# ## What this course is
+# ## 2. What this course is
 #
 # Training a neural network on several devices: why, how, what it costs, and how to be sure that the result is the same.
 # It follows a university lecture on distributed training with TensorFlow and Horovod. The lecture's small MNIST program
@@ -164,7 +165,7 @@ print(f"the weights differ by up to {difference:.0%} of the largest weight")
 # start anywhere and go back.
 
 # %% [markdown]
-# ## How to work through it
+# ## 3. How to work through it
 #
 # `make lab` opens JupyterLab on your own copy of this chapter, in the folder `work`. Run the cells from top to bottom
 # with Shift+Enter. `.venv/bin/distlab lab --fresh 00` gives you the chapter back as it was. `make progress` shows which
@@ -221,16 +222,21 @@ from functools import partial
 from IPython.display import Markdown
 
 # %% [markdown] tags=["slide-text"]
-# ## Which Keras
+# ## 4. Which Keras
 #
-# There are two versions of Keras. Keras 3 is the newer one; **legacy Keras** is Keras 2, maintained as the package
-# `tf-keras`. The course uses legacy Keras: with TensorFlow 2.21, `Model.fit` of Keras 3 fails with
-# `MultiWorkerMirroredStrategy` in two processes, with `ParameterServerStrategy` and with Horovod's
-# `DistributedOptimizer`. [Chapter 08b](08b_keras_3.ipynb) measures it and shows what to do with Keras 3.
+# The course uses **legacy Keras**, which is Keras 2, maintained as the package `tf-keras`. With TensorFlow 2.21,
+# `Model.fit` of the newer Keras 3 fails with `MultiWorkerMirroredStrategy` in two processes, with
+# `ParameterServerStrategy` and with Horovod's `DistributedOptimizer`. [Chapter 08b](08b_keras_3.ipynb) measures it and
+# shows what to do with Keras 3.
+
+# %% [markdown]
+# <details>
+# <summary>In an environment of your own</summary>
 #
 # `tf.keras` is legacy Keras if the variable `TF_USE_LEGACY_KERAS` is 1 when TensorFlow starts, as it is in the course's
 # environment. In another one, install `tf-keras`, and set the variable or write `import distlab` before
 # `import tensorflow`. A plain `import keras` still imports Keras 3: use `tf.keras`.
+# </details>
 
 # %%
 print("TF_USE_LEGACY_KERAS =", os.environ["TF_USE_LEGACY_KERAS"])
@@ -238,7 +244,7 @@ print("tf.keras is the package", tf.keras.Model.__module__.split(".")[0])
 print("TensorFlow", ".".join(tf.__version__.split(".")[:2]))
 
 # %% [markdown]
-# ## What this machine has
+# ## 5. What this machine has
 #
 # A **device** executes operations: a processor (CPU) or an accelerator such as a GPU. TensorFlow lists the **physical
 # devices**. All processors of a machine together count as one device, however many cores they have, because one
@@ -251,9 +257,30 @@ print("GPUs that nvidia-smi lists:", ", ".join(devices.gpu_names()) or "none")
 print(f"{devices.cores()} cores, {devices.memory_gib():.1f} GiB of memory")
 
 # %% [markdown] tags=["slide-text"]
-# The **interconnect** connects the devices. With NVIDIA GPUs, `nvidia-smi topo -m` prints it as a matrix. This one was
-# published for a server with four K80 cards (two GPUs each) on two processors, without NVLink, and one network card,
-# `mlx5_0`:
+# The **interconnect** connects the devices: NVLink or PCIe inside a machine, a network between machines. With NVIDIA
+# GPUs, `nvidia-smi topo -m` prints it as a matrix. On an H100 server every entry between two GPUs is `NV18`: 18
+# NVLinks, through NVSwitch chips. And here:
+
+# %% tags=["varies"]
+print(devices.topology())
+
+# %% [markdown]
+# <details>
+# <summary>What the entries mean, and the matrix of an older server</summary>
+#
+# From fast to slow:
+#
+# | entry | the way from one GPU to the other |
+# |---|---|
+# | `NV18` | 18 NVLinks: directly to the other GPU, or through NVSwitch chips |
+# | `PIX` | one PCIe switch |
+# | `PXB` | several PCIe switches |
+# | `PHB` | through the processor's PCIe controller |
+# | `NODE` | between two PCIe controllers of one NUMA node |
+# | `SYS` | between two NUMA nodes, usually two processors |
+#
+# A **NUMA node** is a part of the machine's cores with the memory nearest to it. This matrix was published for a server
+# with four K80 cards (two GPUs each) on two processors, without NVLink, and one network card, `mlx5_0`:
 #
 # ```
 #         GPU0 GPU1 GPU2 GPU3 GPU4 GPU5 GPU6 GPU7 mlx5_0
@@ -267,27 +294,12 @@ print(f"{devices.cores()} cores, {devices.memory_gib():.1f} GiB of memory")
 # GPU7    SYS  SYS  SYS  SYS  PXB  PXB  PIX   X    PHB
 # mlx5_0  SYS  SYS  SYS  SYS  PHB  PHB  PHB  PHB    X
 # ```
-#
-# On an H100 server with NVSwitch every entry between two GPUs is `NV18`. And here:
-
-# %% tags=["varies"]
-print(devices.topology())
+# </details>
 
 # %% [markdown] tags=["slide-predict"]
-# From fast to slow:
-#
-# | entry | the way from one GPU to the other |
-# |---|---|
-# | `NV18` | 18 NVLinks: directly to the other GPU, or through NVSwitch chips |
-# | `PIX` | one PCIe switch, here on a K80 card |
-# | `PXB` | several PCIe switches |
-# | `PHB` | through the processor's PCIe controller |
-# | `NODE` | between two PCIe controllers of one NUMA node |
-# | `SYS` | between two NUMA nodes, usually two processors |
-#
-# A **NUMA node** is a part of the machine's cores with the memory nearest to it. Why this matters: in each training
-# step every device sends its gradients. ResNet-50 has 25 million parameters of 4 bytes, 100 MB per step. A GPU of 2016,
-# the P100, needs 120 ms for the backward pass of 32 images (newer ones are several times as fast).
+# Why this matters: in each training step every device sends its gradients. ResNet-50 has 25 million parameters of 4
+# bytes, 100 MB per step. A GPU of 2016, the P100, needs 120 ms for the backward pass of 32 images (newer ones are
+# several times as fast).
 #
 # **Predict.** How long does it take to move 100 MB inside this machine's memory, and over Ethernet with 1 Gbit/s?
 
@@ -316,7 +328,7 @@ Markdown(table)
 # almost twice the array), chapters 06 and 11 measure some.
 
 # %% [markdown]
-# ## Logical devices
+# ## 6. Logical devices
 #
 # The program at the top divided the processor. Each logical device has a name, and operations and variables can be
 # placed on it, just as on a second GPU. `tf.device` says where an operation runs, and each result knows where it is
@@ -362,7 +374,7 @@ print("logical devices:", len(tf.config.list_logical_devices("CPU")))
 # </details>
 
 # %% [markdown]
-# ## Is everything installed?
+# ## 7. Is everything installed?
 #
 # `make doctor` checks everything the course needs and says how to fix what is missing. It also runs an all-reduce with
 # Horovod: two processes add the numbers 1 and 2 and both get 3. Here we call it from Python; it takes some seconds,

@@ -41,7 +41,7 @@ rng = np.random.default_rng(1)
 print(data.describe(dataset))
 
 # %% [markdown]
-# ## Why several devices?
+# ## 1. Why several devices?
 #
 # **A single core no longer gets much faster.** The power of a chip grows with its clock rate and with the square of its
 # voltage. Around 2005 the voltage stopped falling, and clocks have stayed at a few GHz since. So machines have many
@@ -79,7 +79,7 @@ for processor, (units, gigahertz) in PROCESSORS.items():
 # 2022](https://arxiv.org/abs/2204.02311)).
 
 # %% [markdown] tags=["slide-text", "slide-predict"]
-# ## Too large: memory
+# ## 2. Too large: memory
 #
 # A **parameter**, or weight, is one number that training adjusts. To train it, a device also keeps its gradient and
 # what the optimizer remembers: Adam two moving averages, the first and second moment. Together they are the **training
@@ -162,7 +162,7 @@ draw.show(
 # </details>
 
 # %% [markdown]
-# ## Too slow: time
+# ## 3. Too slow: time
 #
 # One parameter takes part in about one multiplication and one addition per token in the forward pass, and twice that in
 # the backward pass. So training $N$ parameters on $D$ **tokens** (pieces of text) takes about
@@ -260,7 +260,7 @@ for model in ("GPT-3", "PaLM"):
 #   02](02_single_device_baseline.ipynb) measures steps.)
 
 # %% [markdown]
-# ## The words
+# ## 4. The words
 #
 # | word | meaning |
 # |---|---|
@@ -286,7 +286,7 @@ for model in ("GPT-3", "PaLM"):
 # </details>
 
 # %% [markdown] tags=["slide-picture"]
-# ## Data parallelism
+# ## 5. Data parallelism
 #
 # ![Data parallelism: shards of one batch, whole replicas, one mean gradient](../figures/01_data_parallelism.svg)
 #
@@ -302,7 +302,7 @@ for model in ("GPT-3", "PaLM"):
 # mixes the images of a shard: [chapter 10](10_large_batch_and_warmup.ipynb).)
 
 # %% [markdown] tags=["slide-picture"]
-# ## Model parallelism
+# ## 6. Model parallelism
 #
 # Model parallelism divides the work on each example: every device takes part in the whole batch. **By layers:** each
 # device holds some layers and hands activations to the next. The others wait, unless micro-batches follow each other
@@ -361,7 +361,7 @@ draw.calculator("memory")
 # Here on 48, for example 8 devices in every layer times 6 pipeline stages, without ZeRO. (ZeRO 2 and 3 are rarely
 # combined with a pipeline: every micro-batch would move the shards again.)
 #
-# ## Computing against communicating
+# ## 7. Computing against communicating
 #
 # A step with a global batch of $B$ tokens computes $6 N B$ FLOPs, on $p$ devices with $F$ FLOP/s each. A ring
 # all-reduce ([chapter 06](06_collectives_and_ring_all_reduce.ipynb)) of $N$ gradients of 4 bytes sends $2(p-1)/p$ times
@@ -424,10 +424,10 @@ draw.show(
 )
 
 # %% [markdown] tags=["slide-picture"]
-# ## Synchronous and asynchronous updates
+# ## 8. Synchronous and asynchronous updates
 #
-# Synchronous: no worker continues before the all-reduce is done. All replicas start each step with equal weights,
-# and the run equals a serial one with the same global batch. The slowest worker, the **straggler**, sets the pace.
+# Synchronous: no worker continues before the all-reduce is done. The run equals a serial one with the same global
+# batch. The slowest worker, the **straggler**, sets the pace.
 #
 # ![Synchronous updates: all workers wait for the slowest](../figures/01_synchronous_updates.svg)
 
@@ -472,7 +472,7 @@ for staleness in (0, 1, 3, 7):
 # checkpoint ([13](13_fault_tolerance.ipynb)).
 
 # %% [markdown] tags=["slide-text", "slide-formula", "slide-predict"]
-# ## How much faster can training become?
+# ## 9. How much faster can training become?
 #
 # The **speed-up** is the serial time divided by the parallel time; divided by the number of devices it is the **scaling
 # efficiency**.
@@ -610,7 +610,7 @@ print(f"NVIDIA, 8 GPUs: speed-up {speedup:.2f}, {share:.0%} of time not divided"
 # </details>
 
 # %% [markdown] tags=["slide-picture"]
-# ## Which strategy for which case
+# ## 10. Which strategy for which case
 #
 # ![A decision tree from the size of the model and the number of hosts to a strategy](../figures/01_which_strategy.svg)
 #

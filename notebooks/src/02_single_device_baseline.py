@@ -53,7 +53,7 @@ for gpu in tf.config.list_physical_devices("GPU"):
 names = devices.at_least(workers)
 
 # %% [markdown]
-# ## The lecture's program
+# ## 1. The lecture's program
 #
 # The lecture trains a small network on one GPU, with Adam and batches of 32 images. Here is the whole program, with
 # scikit-learn's small images. With the parameters above it also runs as a separate file.
@@ -89,7 +89,7 @@ test_loss, test_accuracy = model.evaluate(digits[1500:] / 16, classes[1500:], ve
 print(f"elapsed {elapsed:.2f} s, CPU {cpu:.2f} s, test accuracy {test_accuracy:.2f}")
 
 # %% [markdown] tags=["slide-predict"]
-# ## A surprising time
+# ## 2. A surprising time
 #
 # The lecture trains this network on MNIST, first on one GPU, then on two, and prints the time of each run: **15.4 s on
 # one GPU, 43.7 s on two**.
@@ -154,7 +154,7 @@ for name, (elapsed, cpu) in times.items():
 # </details>
 
 # %% [markdown]
-# ## How many devices does TensorFlow use?
+# ## 3. How many devices does TensorFlow use?
 #
 # From here on the images have 28 × 28 pixels, as MNIST's. The default data set is repeated until an epoch has about
 # 6,000 images; a larger one is cut to 8,000.
@@ -252,7 +252,7 @@ print(f"the program's share of the product: {100 * done / possible:6.1f} %")
 # </details>
 
 # %% [markdown] tags=["slide-picture"]
-# ## The input pipeline
+# ## 4. The input pipeline
 #
 # A pipeline brings the data to the device, in three stages: **extract** reads records from files, **transform**
 # decodes, augments, shuffles and batches them, **load** keeps the next batches ready for the device. `tf.data`
@@ -413,7 +413,7 @@ print(f"Prefetch makes a step {gain:.1f} times as fast.", remark)
 #
 # **Predict.** Which of these lines gives batches in which classes are mixed?
 
-# %%
+# %% tags=["slide-output"]
 numbers = tf.data.Dataset.range(12)
 
 
@@ -488,7 +488,7 @@ for name, fed in orders.items():
 # </details>
 
 # %% [markdown] tags=["slide-predict"]
-# ## Batch size and steps per execution
+# ## 5. Batch size and steps per execution
 #
 # Now the steps. A step of batch size $B$ takes about
 #
@@ -546,9 +546,9 @@ print(f"batch 1,024 against 32: {gain[1, 1024]:.1f} times the images per second"
 print(f"16 steps per execution at batch 32: {gain[16, 32]:.2f} times")
 
 # %% [markdown] tags=["slide-takeaway"]
-# Per image the fixed cost shrinks with the batch and $b$ stays: the last column falls about as $a / B + b$. Several
-# steps per execution save most CPU time where the batch is small; with 512 images or more this epoch is a single
-# execution, too short for its elapsed time to say much.
+# About 4 times: per image the fixed cost shrinks with the batch and $b$ stays, so the last column falls about as $a / B
+# + b$. Several steps per execution save most CPU time where the batch is small; with 512 images or more this epoch is a
+# single execution, too short for its elapsed time to say much.
 #
 # What the two settings cost differs. **Several steps per execution change nothing in the result**: the same updates
 # happen in the same order, and only callbacks run less often. **A larger batch is another training run** with fewer
@@ -602,7 +602,7 @@ for batch, rate in [(32, 0.001), (256, 0.001), (256, 0.003), (256, 0.008)]:
 # </details>
 
 # %% [markdown]
-# ## Two switches: mixed precision and XLA
+# ## 6. Two switches: mixed precision and XLA
 #
 # **Mixed precision** computes in 16 bits and keeps the weights in 32. On NVIDIA's GPUs since the V100 (2017), 16-bit
 # products run on special units, several times as fast, and activations take half the memory:
@@ -654,7 +654,7 @@ for name, (elapsed, cpu) in metrics.compare(runs, repeats=3).items():
 # last layer has `dtype="float32"`, so that the loss is computed in 32 bits.
 
 # %% [markdown] tags=["slide-text", "slide-predict"]
-# ## The fast program
+# ## 7. The fast program
 #
 # The network and the device stay. The batch is four times as large, the learning rate grows by the square root of that,
 # 16 steps make one execution, and a ready pipeline replaces the arrays, from which each `fit` builds a new one. One
@@ -662,7 +662,7 @@ for name, (elapsed, cpu) in metrics.compare(runs, repeats=3).items():
 #
 # **Predict.** How much faster is it, and is the accuracy after as many epochs lower, equal or higher?
 
-# %% tags=["slide-code"]
+# %%
 lecture, larger, piped = compiled(), compiled(0.002), compiled(0.002)
 fast = compiled(0.002, steps_per_execution=16)
 pipeline = tf.data.Dataset.from_tensor_slices((images, labels))

@@ -50,7 +50,7 @@ tf.keras.utils.set_random_seed(3)
 tf.config.experimental.enable_tensor_float_32_execution(False)  # else newer GPUs round
 
 # %% [markdown]
-# ## The whole program
+# ## 1. The whole program
 #
 # This is everything that a program needs to train on several devices; copy it into a file together with the parameters
 # above. (Outside the course's environment it runs with Keras 3; see the end of the chapter.) If there are fewer GPUs
@@ -99,7 +99,7 @@ print(f"replicas on {kind} devices: {replicas}, test accuracy: {test_accuracy:.2
 #   **per-replica batch** for each replica.
 
 # %% [markdown] tags=["slide-picture"]
-# ## What the strategy copies and divides
+# ## 2. What the strategy copies and divides
 #
 # A **replica** is one copy of the model on one device. A weight created inside the scope is a **mirrored variable**:
 # one copy per device under one name. All copies start equal, and all apply the same summed gradient. This is
@@ -125,7 +125,7 @@ checks.assert_equal(copies, [copies[0]] * len(copies), "copies", tolerance=0)
 print("images per replica in a step:", images_per_replica(strategy, batches))
 
 # %% [markdown] tags=["slide-text", "slide-predict"]
-# ## The lecture's program
+# ## 3. The lecture's program
 #
 # This is the lecture's distributed program in our words, for images of 28 × 28 pixels. It was written for two GPUs with
 # 32 images each. It runs, it prints no warning, and it has four faults. Do not look for them yet.
@@ -304,7 +304,7 @@ print(f"length of this step, {workers} replicas against one: {steps[0] / steps[1
 # 04](04_custom_training_loop.ipynb) trains it rightly.
 
 # %% [markdown] tags=["slide-text", "slide-formula", "slide-predict"]
-# ## Are the weights those of one device?
+# ## 4. Are the weights those of one device?
 #
 # Same initial weights, same global batches, plain SGD, 20 steps: after that the mirrored run must have the weights of
 # the one-device run. If all parts are equally large, the mean of the gradients $g_i$ of $B$ images is the mean of the
@@ -340,7 +340,7 @@ print(f"largest difference of the weights with dropout: {difference:.1g}")
 # created with `synchronized=True`. So compare without them.
 
 # %% [markdown]
-# ## The all-reduce, and three ways to do it
+# ## 5. The all-reduce, and three ways to do it
 #
 # An **all-reduce** adds the replicas' gradients and gives every replica the sum. The argument `cross_device_ops` of
 # `MirroredStrategy` chooses how:
@@ -404,10 +404,10 @@ rows = [f"device {number}" for number in range(len(four))]
 draw.show(draw.exchange(patterns, rows), text)
 
 # %% [markdown] tags=["slide-takeaway"]
-# Under `ReductionToOneDevice` everything passes through device 0: with $p$ devices it handles $2(p-1)$ messages, each
-# as large as the gradient, one after the other. `HierarchicalCopyAllReduce` sends as many messages in fewer steps,
-# since the groups work at the same time. For `NcclAllReduce` the graph shows none: it has one operation per device, and
-# NCCL moves the data between them, as a ring or as trees.
+# Under `ReductionToOneDevice` everything passes through device 0: with $p$ devices it handles $2(p-1)$ messages, here
+# **6**, each as large as the gradient, one after the other. `HierarchicalCopyAllReduce` sends as many messages in fewer
+# steps, since the groups work at the same time. For `NcclAllReduce` the graph shows none: it has one operation per
+# device, and NCCL moves the data between them, as a ring or as trees.
 
 # %% [markdown]
 # **What the log says.** On two GPUs the lecture's program prints
@@ -454,7 +454,7 @@ for name in REDUCTIONS[:2]:
 # two thirds of the gradient.
 
 # %% [markdown]
-# ## Are all devices busy?
+# ## 6. Are all devices busy?
 #
 # `num_replicas_in_sync` only says what was asked for. So let each replica note the time: when it starts a step, when it
 # has its gradients, and when its weights are updated. Both runs get the same batches.
@@ -489,7 +489,7 @@ Markdown(
 # late makes all wait. That is what *synchronous* costs.
 
 # %% [markdown] tags=["slide-predict"]
-# ## When are several devices faster?
+# ## 7. When are several devices faster?
 #
 # One device and `workers` devices train on the same number of images, with 32 images per replica and with 512. A third
 # measurement makes a device more like a GPU, a processor of its own. It needs a fresh process, which the kernel starts:
@@ -546,7 +546,7 @@ Markdown(
 # where a step computes for much longer than its gradient travels ([chapter 11](11_scaling_and_profiling.ipynb)).
 
 # %% [markdown]
-# ## XLA under the strategy
+# ## 8. XLA under the strategy
 #
 # `jit_compile=True` compiles the training step with XLA, TensorFlow's compiler. On CPU devices that step would have to
 # touch the variables of several devices:

@@ -658,7 +658,7 @@ for epoch in range(epochs):
     evaluate(test_batches)
     print(f"epoch {epoch + 1}: mean loss {loss:.3f}, test IoU {test_iou.result():.2f}")
 
-# %% tags=["varies", "slide-output", "slide-continued"] jupyter={"source_hidden": true}
+# %% tags=["varies", "slide-output"] jupyter={"source_hidden": true}
 logits = replicated.predict(noisy_test, batch_size=GLOBAL_BATCH, verbose=0)
 masks = {"threshold": by_threshold, "U-Net": logits > 0, "target": true}
 show_rows("Noisy images, masks by threshold, U-Net, true masks.", input=noisy_test, **masks)

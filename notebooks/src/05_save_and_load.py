@@ -56,7 +56,7 @@ tf.keras.utils.disable_interactive_logging()  # `export` would print memory addr
 logging.basicConfig(stream=sys.stdout, format="%(levelname)s: %(message)s", force=True)
 
 # %% [markdown]
-# ## A model moves to another machine
+# ## 1. A model moves to another machine
 #
 # You train on eight GPUs and serve on one processor, or tomorrow the cluster gives you another number of GPUs. So a
 # file must not depend on the strategy that wrote it.
@@ -139,7 +139,7 @@ uninterrupted = model.get_weights()
 # | resume `fit` after a crash | the callback `BackupAndRestore` | the same callback |
 
 # %% [markdown]
-# ## Part 1: save to serve and share
+# ## 2. Save to serve and share
 #
 # A **SavedModel** is a folder with the graph of the forward pass and the variables. `tf.saved_model.save` writes one of
 # any `tf.Module`, `model.export` is Keras's for serving, and `model.save(…, save_format="tf")` adds what Keras needs to
@@ -383,7 +383,7 @@ print(".keras:", caught[0].message)
 # The Keras format only warns, and writes a file without a single weight. So build the model or call it once before you
 # save it.
 #
-# ## Part 2: save to resume
+# ## 3. Save to resume
 #
 # ### The smallest program that resumes
 #
@@ -440,7 +440,7 @@ checks.assert_equal_weights(run(folder / "resumed", 2 * epochs), uninterrupted)
 # loss of the others?
 
 
-# %% tags=["slide-output"]
+# %%
 def losses_of(model, first_epoch, last_epoch):
     """Train, and give the loss of all images after each step."""
     losses = []
@@ -485,9 +485,10 @@ draw.show(
 )
 
 # %% [markdown] tags=["slide-takeaway"]
-# Two formats loaded the same weights, trained on the same batches, and had a higher loss for most of the remaining
-# steps. Both files hold Adam's state; the loading calls drop it. With empty averages, the first step moves *every*
-# weight that has a gradient by about $\eta$, as at the very beginning, although most need hardly any change now.
+# `.keras` and the checkpoint continue exactly; with the two others the loss jumps. They loaded the same weights,
+# trained on the same batches, and had a higher loss for most of the remaining steps. Their files hold Adam's state; the
+# loading calls drop it. With empty averages, the first step moves *every* weight that has a gradient by about $\eta$,
+# as at the very beginning, although most need hardly any change now.
 
 # %% [markdown]
 # The warning above, about skipped variables, is the only hint, and only `load_weights` gives it. The 9 variables are

@@ -125,12 +125,12 @@ for step in range(p - 1):  # reduce-scatter: chunks travel and grow
         chunks[rank][(rank - 1 - step) % p] += sent[rank - 1]
     show(step + 1)
 
-# %% [markdown] tags=["slide-takeaway"]
+# %% [markdown]
 # After $p-1$ steps each rank has one finished chunk: rank $i$ has chunk $(i+1) \bmod p$. This half is called a
 # **reduce-scatter**. Then the finished chunks travel once more around the ring and replace the unfinished ones, which
 # is an **all-gather**:
 
-# %% tags=["program", "slide-code"]
+# %% tags=["program", "slide-code", "slide-continued"]
 for step in range(p - 1):  # all-gather: finished chunks travel and replace
     sent = [chunks[rank][(rank + 1 - step) % p].copy() for rank in range(p)]
     for rank in range(p):
@@ -138,20 +138,15 @@ for step in range(p - 1):  # all-gather: finished chunks travel and replace
     show(p + step)
 
 # %% [markdown] tags=["slide-takeaway"]
-# All ranks have the same sum, none has handled more than another, and in each step all links were busy. Play the
-# program of section 3 and follow one chunk.
-
-# %% tags=["slide-output"]
-draw.play(collectives.ring_all_reduce, size=4)
-
-# %% [markdown]
+# All ranks have the same sum, none has handled more than another, and in each step all links were busy.
+#
 # ## 3. The ring as a program of one rank
 #
 # On a cluster every rank runs the same program with its own number. We try such programs on a **virtual cluster**, in
 # one process: arrays and sums are real, and the clock is computed from $\alpha$ and $\beta$. A rank is an `async`
 # function here, and `await` marks each place where it may wait for a message while the others go on. `exchange` sends
 # to one rank and receives from another at the same time; `reduce` adds a received array.
-# `World(p).run(program, arrays)` runs the program on $p$ ranks.
+# `World(p).run(program, arrays)` runs the program on $p$ ranks. Below, play it.
 
 
 # %%
@@ -173,6 +168,9 @@ async def ring_all_reduce(rank, array):
         unfinished[:] = await rank.exchange(right, outgoing, left)
     return total
 
+
+# %% tags=["slide-output"]
+draw.play(collectives.ring_all_reduce, size=4)
 
 # %% [markdown]
 # A ring that works on four ranks may fail on five. So we try many sizes against NumPy.
@@ -214,7 +212,7 @@ for size in (2, 4, 8, 16, 64):
 # impossible: some rank must send $2\frac{p-1}{p}n$ bytes (Patarasuk and Yuan, 2009). (With switches that add, as
 # NVIDIA's SHARP, each rank sends $n$ only.) What grows without limit is the other term, $2(p-1)$ latencies.
 #
-# **Question.** A gradient of 1 kB on 512 ranks of section 1's network. What limits a ring?
+# **Question.** A gradient of 1 kB on 512 ranks, with 5 µs and 1 GB per second. What limits a ring?
 #
 # 1. The bandwidth, as always.
 # 2. Rank 0.
@@ -230,14 +228,14 @@ for size in (2, 4, 8, 16, 64):
 # 4. No. Each rank adds less than 1 kB in all.
 # </details>
 
-# %% [markdown]
+# %% [markdown] tags=["slide-text"]
 # ## 5. Two mistakes
 #
-# The most frequent mistake is an index that is off by one. Here the second loop begins with the chunk that the rank
-# sent *first*, not with its finished one.
+# The most frequent mistake is an index that is off by one: here the second loop sends `chunks[index - step]` instead of
+# `chunks[index - step + 1]`. So it begins with the chunk that the rank sent *first*, not with its finished one.
 
 
-# %% tags=["slide-output"]
+# %% tags=["slide-output", "slide-continued"]
 async def wrong_ring(rank, array):
     """A ring all-reduce whose second loop begins one chunk too early."""
     total = array.copy()
@@ -295,12 +293,20 @@ except DeadlockError as error:
 #
 # ## 6. The other collectives
 #
-# A row is what a rank has, before and after; rank 0 is the **root** where there is one.
+# A row is what a rank has, before and after. Here rank 0 is the **root**:
 #
-# ![Eight collectives on four ranks, before and after: broadcast, reduce, scatter, gather, all-gather, reduce-scatter,
-# all-reduce and all-to-all](../figures/06_collectives.svg)
+# ![Four collectives with a root, before and after: broadcast, reduce, scatter,
+# gather](../figures/06_collectives_with_root.svg)
 
-# %% [markdown]
+# %% [markdown] tags=["slide-takeaway", "slide-picture"]
+# The root has everything, before or after. The others have no root:
+#
+# ![Four collectives without a root: all-gather, reduce-scatter, all-reduce,
+# all-to-all](../figures/06_collectives_without_root.svg)
+
+# %% [markdown] tags=["slide-takeaway"]
+# Here all ranks do the same work.
+#
 # | collective | used for | beware |
 # |---|---|---|
 # | broadcast | equal initial weights | if you forget it, there is no error, and each rank trains a different model |
@@ -372,10 +378,9 @@ draw.calculator("all-reduce")
 
 # %% [markdown] tags=["slide-takeaway"]
 # Small arrays want few steps (tree, halving-doubling), large ones few bytes (ring, halving-doubling). Of these,
-# halving-doubling is the fastest on $2^k$ ranks, from 4 on. (For tiny arrays *recursive doubling*, $\lg
-# p$ steps with whole arrays, is faster still.) With other numbers the ring wins for large arrays: try 12 ranks in the
-# calculator. Libraries still use rings for large arrays, because in real networks distant partners share cables; NCCL
-# takes trees for smaller ones on several hosts.
+# halving-doubling is the fastest on $2^k$ ranks, from 4 on. With other numbers the ring wins for large arrays: try 12
+# ranks in the calculator. Libraries still use rings for large arrays, because in real networks distant partners share
+# cables; NCCL takes trees for smaller ones on several hosts.
 #
 # We slow down a link, then a *rank*, a **straggler**: four ranks compute for 1,000 µs, rank 2 at half the speed, then
 # all-reduce 400 kB.
@@ -478,16 +483,19 @@ for per_bucket in (1, 2, 4, 8, 16, 48):
 # 3. No. Each number is still added $p-1$ times.
 # </details>
 
-# %% [markdown] tags=["slide-predict"]
+# %% [markdown]
 # ## 9. The real thing
 #
 # `measure_all_reduce.py` measures processes on this machine: MPI's own all-reduce, and the course's ring over MPI, the
 # same function with its messages sent by mpi4py.
-#
+
+# %%
+programs.show(PROGRAMS / "measure_all_reduce.py", "mpi")
+
+# %% [markdown] tags=["slide-predict"]
 # **Predict.** How long does an all-reduce of 16 bytes take between two processes of one machine? And of 4 MiB?
 
-# %% tags=["varies"]
-display(programs.show(PROGRAMS / "measure_all_reduce.py", "mpi"))
+# %% jupyter={"source_hidden": true} tags=["varies", "slide-output"]
 real_ranks = max(workers, 2)  # one rank has nothing to reduce
 print(f"$ mpirun -np {real_ranks} python measure_all_reduce.py")
 arguments = {"ranks": real_ranks, "result": True, "echo": False, "prepared": False}
@@ -499,7 +507,9 @@ print("medians".ljust(16), *(f"{name:>10}" for name in times))
 for size, *row in zip(sizes, *times.values(), strict=True):
     print(f"{size:>10,} bytes", *(f"{us(seconds):>10}" for seconds in row))
 
-# %% [markdown]
+# %% [markdown] tags=["slide-takeaway"]
+# Microseconds for 16 bytes, milliseconds for 4 MiB.
+#
 # Now we fit the ring's formula: $\alpha$ on the sizes up to 1 KiB, where the bytes hardly count, and $\beta$ on those
 # from 1 MiB on, where the latency hardly counts ($\beta$ includes the adding). The two sizes give two values of
 # $\beta$. In the picture marks are measured; the bands are fitted at both ends and predicted in the **middle**.

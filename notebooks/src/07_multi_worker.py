@@ -59,7 +59,7 @@ quiet = {"environment": {"TF_CPP_MIN_LOG_LEVEL": "3"}, "echo": False}  # no log 
 # its processor. All workers run the *same program*, and each must learn from outside which one it is. This is a whole
 # program, `minimal.py`. It needs TensorFlow, tf-keras and scikit-learn.
 
-# %% tags=["slide-code"]
+# %%
 programs.show(PROGRAMS / "minimal.py")
 
 # %% [markdown]
@@ -202,9 +202,9 @@ for count in (1, 2, 3, 4, 8):
     print(f"{count:>7} {48:>14} {part:>12} {steps:>17} {steps * part:>22}")
 
 # %% [markdown] tags=["slide-takeaway"]
-# `batch(...)` takes the *global* batch size, as under `MirroredStrategy`. With a fixed one, more workers mean less work
-# for each, and the same updates. `minimal.py` multiplies 24 by the number of replicas, here $W$: fewer steps, and a
-# different training ([chapter 10](10_large_batch_and_warmup.ipynb)).
+# Only what one worker gets changes: `batch(...)` takes the *global* batch size, as under `MirroredStrategy`. More
+# workers then mean less work for each, and the same updates. `minimal.py` multiplies 24 by the number of replicas, here
+# $W$: fewer steps, and a different training ([chapter 10](10_large_batch_and_warmup.ipynb)).
 #
 # Why does `minimal.py` call `repeat()`? `steps_per_epoch` counts the full batches only; the last, shorter batch is not
 # among them. Then `fit` draws all epochs from *one* iterator, and without `repeat()` the data run out in the second
@@ -349,7 +349,7 @@ draw.show(draw.seen(cases, FILES, PER_FILE), text)
 # gradients. It is the task of type `chief` if the cluster has one, else worker 0. The index alone is not enough: a
 # cluster with a chief also has a worker 0.
 
-# %% tags=["slide-code"]
+# %%
 programs.show(PROGRAMS / "loop.py")
 
 # %% tags=["varies"]

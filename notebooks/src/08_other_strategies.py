@@ -162,7 +162,7 @@ for strategy in (tf.distribute.OneDeviceStrategy(computing[0]), central):
 # needs `steps_per_epoch`, and a dataset needs its own `.repeat()`. The data are arrays, a `tf.data.Dataset` or, as
 # here, a `DatasetCreator`, whose function each worker calls once: for *all* digits, in its own order.
 
-# %% tags=["slide-code"]
+# %%
 programs.show(PROGRAMS / "minimal.py")
 
 # %% [markdown]
@@ -244,7 +244,8 @@ draw.show(figure, text + "equal and slow workers, measured and simulated.")
 print("\n".join(lines))
 
 # %% [markdown] tags=["slide-takeaway"]
-# **Over all gradients the mean is the number of other workers**, $w - 1$, whatever the speeds (rows *all*). While
+# Typically 1, and about 4 for the slow worker. **Over all gradients the mean is the number of other workers**, $w - 1$,
+# whatever the speeds (rows *all*). While
 # worker A computes one gradient after the other, every update of worker B falls into exactly one of A's gradients and
 # makes it staler by one. The mean is a little lower, because the first updates have few before them, and because a
 # worker that pauses catches nothing meanwhile.
@@ -339,7 +340,7 @@ for worker, count in enumerate(np.bincount(lost["worker"], minlength=team)):
 print("lost_server:", measured["lost_server"].get("error", "it died after the last gradient"))
 
 # %% [markdown] tags=["slide-takeaway"]
-# **A lost worker** costs only its share of the speed. The coordinator notices that the connection is closed, puts the
+# **A lost worker** costs only its share of the speed: the coordinator notices that the connection is closed, puts the
 # gradient back into the queue, and another worker takes it. If the worker had died *during* or after its update and
 # before its answer, a part of the gradient or all of it would count twice: `schedule` promises "at least once". A
 # restarted worker may join again.
@@ -371,7 +372,7 @@ for rate in (0.05, 0.15, 0.5):
     print(f"{rate:>13} {texts[0]:>16} {texts[1]:>18} {texts[2]:>18}")
 
 # %% [markdown] tags=["slide-takeaway"]
-# At small rates the price is small. At a rate that one worker tolerates, both eight-worker runs diverge: the
+# One worker: at a rate that it tolerates, both eight-worker runs diverge. At small rates the price is small. The
 # synchronous step is eight times as large, and a gradient that is seven updates old limits the rate about as much.
 # Staleness limits the learning rate ([chapter 01](01_why_distribute.ipynb) computes by how much). It also acts like
 # momentum, so with momentum in the optimizer the limit is lower still (Mitliagkas et al.).

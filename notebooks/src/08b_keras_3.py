@@ -57,7 +57,7 @@ print(data.describe(dataset))
 # Ask first: *who adds up the gradients?* Under `MultiWorkerMirroredStrategy` it is the optimizer's `apply`, so this
 # loop needs no all-reduce of its gradients:
 
-# %% tags=["slide-code"]
+# %%
 programs.show(PROGRAMS / "minimal.py")
 
 # %% [markdown]
@@ -78,7 +78,7 @@ print(*set(run.output.values()), sep="\n")
 # %%
 Markdown(strategy_support.markdown(strategy_support.read(PROGRAMS / "support_table.json")))
 
-# %% [markdown] tags=["slide-takeaway", "slide-points"]
+# %% [markdown] tags=["slide-points"]
 # What fails, and why:
 #
 # - **`MultiWorkerMirroredStrategy`, `fit`.** Where TensorFlow expects a tensor, it gets a `PerReplica` object with one
@@ -196,7 +196,7 @@ for epsilon in (1e-7, 1e-16):
 #
 # **Predict.** What does `ModelParallel` do on TensorFlow: split, fail, or nothing?
 
-# %%
+# %% tags=["slide-output"]
 how = {"environment": {"OMP_NUM_THREADS": "1"}, "echo": False, "result": True}
 here = launch.alone(PROGRAMS / "keras_distribution.py", **how).result
 recorded = json.loads((PROGRAMS / "keras_distribution_jax.json").read_text())

@@ -152,7 +152,7 @@ print(f"rank {hvd.rank()} of {hvd.size()}, local rank {hvd.local_rank()}")
 for name, tensor in moved.items():
     print(f"{name:>14}: {tensor.numpy().tolist()}")
 
-# %% [markdown] tags=["slide-text", "slide-predict"]
+# %% [markdown]
 # The average is the default. `hvd.init()` is where the processes meet.
 #
 # **Question.** The program is started with `python train.py`, without a launcher. What is `hvd.size()`?
@@ -176,11 +176,14 @@ for name, tensor in moved.items():
 # a `tf.function` from those of tensors and variables. If one rank skips a call, or has other names because it alone has
 # built a second model, the others wait. If one takes fewer steps and ends, the others fail: "Horovod has been shut
 # down". In `hang.py` both average a gradient in each step, rank 0 alone also the accuracy.
-#
+
+# %% tags=["slide-output"]
+programs.show(PROGRAMS / "hang.py")
+
+# %% [markdown] tags=["slide-predict"]
 # **Predict.** Which rank waits in which call?
 
 # %% tags=["varies", "slide-output"]
-display(programs.show(PROGRAMS / "hang.py"))
 impatient = {"HOROVOD_STALL_CHECK_TIME_SECONDS": "1"}
 impatient["HOROVOD_STALL_SHUTDOWN_TIME_SECONDS"] = "3"
 print("$", *map("=".join, impatient.items()), "horovodrun -np 2 --gloo python hang.py")
@@ -270,7 +273,7 @@ changed("begin", "save", "batches", "steps_per_epoch")
 # **Gloo** comes with Horovod; **MPI** must be installed, and is often faster on CPUs. The code names no backend, but
 # the backend must be **compiled in**, and NCCL works only between GPUs.
 
-# %% [markdown] tags=["slide-text"]
+# %% [markdown]
 # For Open MPI, horovodrun writes a line like this:
 #
 # ```
@@ -346,8 +349,9 @@ text = "Samples seen in an epoch: with partitions each once, otherwise some twic
 draw_seen(cases, 64, "samples 0 to 63 of the data", text)
 
 # %% [markdown] tags=["slide-takeaway"]
-# All of $N$ ranks miss a sample with probability $(1-\frac1N)^N$, since each takes $1/N$ of the samples: for two ranks
-# a quarter, for many $1/e$. With *one* seed for all, every rank sees the same samples (section 8).
+# Three quarters with two ranks, 68 % with four: all of $N$ ranks miss a sample with probability $(1-\frac1N)^N$ (for
+# many $1/e$), since each takes $1/N$ of the samples. With *one* seed for all, every rank sees the same samples (section
+# 8).
 
 # %% [markdown] tags=["slide-text", "slide-predict"]
 # ## 8. When a step is forgotten

@@ -131,9 +131,9 @@ least = f"{tradeoff.least_steps:.0f} steps and {tradeoff.least_samples:.0f} imag
 print(f"fit: at least {least}; critical batch size {tradeoff.critical_batch:.0f}")
 
 # %% [markdown] tags=["slide-takeaway", "slide-text", "slide-formula"]
-# Single factors are rough (± is a standard deviation); Adam's steps and the fit show the trend: the smaller the batch,
-# the closer twice the batch comes to half the steps, **perfect scaling**. Large batches save next to nothing: the
-# gradient is nearly exact.
+# By about 1.5, by 1.3, and hardly at all. Adam's steps and the fit show the trend: the
+# smaller the batch, the closer twice the batch comes to half the steps, **perfect scaling**. Large batches save next to
+# nothing.
 #
 # McCandlish and others (2018) give the curve of the steps $S$ and images $E$ over the batch $B$, which bends at the
 # **critical batch size** $B_{\mathrm{crit}}$:
@@ -216,8 +216,9 @@ for name, of_batches in best.items():
     print(f"{name:>4} {grown:>17.1f} times {ends[0]:>15} {ends[1]:>26} {bend:>6.0f}")
 
 # %% [markdown] tags=["slide-takeaway", "slide-text", "slide-formula"]
-# **The linear rule ends before the bend of the steps, the square-root rule after it**, for SGD and for Adam. A rule
-# *ends* where it first leaves the bars (at most 15 % more steps than the best). The bars are rough.
+# Six times for SGD, twice for Adam, not 256. **The linear rule ends before the bend of the steps, the
+# square-root rule after it**, for SGD and for Adam. A rule *ends* where it first leaves the bars (at most 15 % more
+# steps than the best). The bars are rough.
 #
 # McCandlish and others derive a rate inversely proportional to the steps, the solid line:
 #
@@ -428,10 +429,10 @@ for name, (error, deviation) in goyal.items():
 print(f"(small batch here: {len(small['accuracy'])} epochs, the others {run_epochs})")
 
 # %% [markdown] tags=["slide-takeaway"]
-# As there, gradual warm-up repairs what no warm-up breaks. Two lines do not repeat. *Base* is their worst, ours is
-# usually *none*. *Constant* is worse than *none* there, and repairs it here. Five and three seeds are too few to rank
-# our two warm-ups. Where the scaled rate gains nothing over *base*, the batch is above the bend, where the best rate
-# hardly grows. So **tune the rate for your optimizer and data**.
+# *Base* and *constant* do not repeat. *Base* is their worst, ours is usually *none*. *Constant* is worse than *none*
+# there, and repairs it here. Five and three seeds are too few
+# to rank our two warm-ups. Where the scaled rate gains nothing over *base*, the batch is above the bend, where the best
+# rate hardly grows. So **tune the rate for your optimizer and data**.
 #
 # **Does a large batch generalise worse?** Keskar and others (2017) found a lower test accuracy at the same training
 # loss, the *generalisation gap*. Shallue and others (2019) tuned many networks at many batch sizes and found no

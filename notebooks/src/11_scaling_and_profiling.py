@@ -99,10 +99,10 @@ for ranks, texts in outputs.items():
         print(f"{ranks} rank{'s' * (ranks > 1)}, epoch {epoch}: {counted:,} images; {more}")
 
 # %% [markdown] tags=["slide-takeaway"]
-# Each of two ranks has 2,500 images: 9 full batches and one of 196. The program takes `5000 // 2 // 256` = 9 steps, but
-# the 196 are not dropped: the data set repeats, so they are the first batch of the second epoch. Neither "images in the
-# data set" nor, where a batch may be smaller, "steps × batch" is right. With the wrong number more ranks look better,
-# because their epochs process fewer images.
+# **4,608**: each of two ranks has 2,500 images, 9 full batches and one of 196. The program takes
+# `5000 // 2 // 256` = 9 steps, but the 196 are not dropped: the data set repeats, so they are the first batch of the
+# second epoch. Neither "images in the data set" nor, where a batch may be smaller, "steps × batch" is right. With the
+# wrong number more ranks look better, because their epochs process fewer images.
 
 # %% [markdown] tags=["slide-text", "slide-predict"]
 # ## 2. A published table, audited
@@ -359,8 +359,8 @@ for where, ranks, gradients, activations in ways:
         print(f"    {scheme:20} {small:5.3f} {large:6.3f}")
 
 # %% [markdown] tags=["slide-takeaway", "slide-table"]
-# > **Takeaway.** Data parallelism needs enough tokens per GPU, tensor parallelism wide layers and the fast links
-# > inside a host.
+# Tensor parallelism and the pipeline. Data parallelism needs enough tokens per GPU, tensor parallelism wide layers and
+# the fast links inside a host.
 #
 # | scheme | hides its communication, of $b$ bytes per number, if | because |
 # |---|---|---|
@@ -500,7 +500,7 @@ print(f"last to be ready: rank 0 {late.count(0)} times, rank 1 {late.count(1)} t
 #
 # **Predict.** With the defaults `fit` took 27 steps. How many bytes of gradient does a rank pass to `MPI_Allreduce`?
 
-# %%
+# %% tags=["slide-output"]
 nbytes, taken = gradient["cnn"], steps * epochs
 profile = {} if problem else profiling.mpi_profile.read(folder / "profile")
 for rank, rows in profile.items():

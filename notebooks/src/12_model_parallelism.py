@@ -302,8 +302,8 @@ text = "Time lines of four stages and eight micro-batches: GPipe and 1F1B take e
 draw.show(draw.pipeline_schedules(timings), text + "interleaved 1F1B is shorter.")
 
 # %% [markdown] tags=["slide-takeaway", "slide-text", "slide-formula"]
-# GPipe and 1F1B take *equally* long; 1F1B saves memory. (The time lines come from the virtual cluster, where a backward
-# pass takes twice as long as a forward pass.)
+# GPipe and 1F1B take *equally* long; GPipe keeps 8 tapes in each stage, 1F1B 4 in the first and 1 in the last. (The
+# time lines come from the virtual cluster, where a backward pass takes twice as long as a forward pass.)
 #
 # With $p$ stages, $m$ micro-batches and $v$ chunks per stage, the time in which stages wait, the **bubble**, has the
 # share
@@ -323,7 +323,7 @@ draw.calculator("pipeline")
 # the memory. Under 1F1B a stage never keeps more than $p$ of them, a share $p/m$ of the batch. Interleaving keeps
 # somewhat more, and sends $v$ times as many messages. So let messages take time:
 
-# %%
+# %% jupyter={"source_hidden": true}
 print("4 stages, 32 micro-batches; all times in forward passes")
 for message in (0.0, 0.01, 0.1):
     network = Network(latency=message, seconds_per_byte=0.0)
@@ -502,7 +502,7 @@ programs.show(zero.__file__, "Replica.sum_over_ranks", "Replica.update_layer")
 #
 # **Predict.** How many bytes do stages 1, 2 and 3 send, compared with stage 0?
 
-# %%
+# %% jupyter={"source_hidden": true}
 print(f"$ mpirun -np {ranks} python shard_optimizer.py --dataset {dataset}\n")
 shards = PROGRAMS / "shard_optimizer.py"
 result = launch.mpirun(shards, "--dataset", dataset, ranks=ranks, result=True, **quiet).result
@@ -599,12 +599,12 @@ def fastest(model, gpus=512, sequences=1024):
     return min(steps, key=lambda step: step.step_seconds)
 
 
-table = "| model | tensor | pipeline | data | ZeRO | micro-batch | step | bubble | TFLOP/s "
-table += f"| memory |\n|---|{'---:|' * 9}\n"
+table = "| model | tensor × pipeline × data | ZeRO | micro-batch | step | bubble | TFLOP/s "
+table += f"| memory |\n|---|{'---:|' * 7}\n"
 for model in models:
     step = fastest(model)
     split, memory = step.split, (step.state_bytes + step.activation_bytes) / 1e9
-    table += f"| {model.name} | {split.tensor} | {split.pipeline} | {step.data} "
+    table += f"| {model.name} | {split.tensor} × {split.pipeline} × {step.data} "
     table += f"| {split.zero} | {split.micro_batch} | {step.step_seconds:.1f} s "
     table += f"| {step.bubble_fraction:.0%} | {step.flops_per_device / 1e12:.0f} "
     table += f"| {memory:.0f} GB |\n"

@@ -127,7 +127,8 @@ for interval in (60, best_interval(30), 3600):
 draw.calculator("saves")
 
 # %% [markdown] tags=["slide-takeaway"]
-# Half or twice the best interval loses only a quarter more to saves and repeated steps. A shorter save gains more.
+# Every quarter of an hour: half or twice the best interval loses only a quarter more to saves and repeated steps. A
+# shorter save gains more.
 #
 # ### Saving in the background
 #
@@ -228,8 +229,8 @@ attempts, resumed = run_until_done("killed", "--kill-worker", 1, "--kill-at-step
 rows = time_lines.of_job(folder / "killed", attempts, workers=2, killed=1)
 figure = draw.busy({"": rows}, ["worker 0", "worker 1"], "seconds since the first start", 1)
 begin, end = attempts[0]
-last_step = max(interval.end for interval in rows[1] if interval.end < end)
-died = last_step + 1  # worker 1 sleeps for a second before the signal
+died = max(interval.end for interval in rows[1] if interval.end < end)
+figure.set_figheight(2.4)
 figure.axes[0].plot(died - begin, 1, marker="X", color=draw.INK, markersize=9)
 text = "Time line of two workers. Both do steps, worker 1 is killed, and worker 0 waits."
 draw.show(figure, f"{text} Both start again, and repeat the steps since the last save.")
@@ -258,8 +259,8 @@ compare("killed", resumed)
 
 # %% [markdown] tags=["slide-takeaway", "slide-table"]
 # **Three steps** are repeated, 11 to 13, those since the last save; the weights are those of the undisturbed run. The
-# rest is $R$: noticing the death, ending worker 0, starting again. (Worker 1 dies a second after its step, when worker
-# 0 is in the next one.)
+# rest is $R$: noticing the death, ending worker 0, starting again. (Worker 1 waits for a second, until worker
+# 0 is in the next step, and dies at the cross.)
 #
 # | Diagnosis card | a worker is killed |
 # |---|---|
@@ -335,9 +336,9 @@ names = [f"rank {rank}" for rank in range(ranks)]
 draw.show(draw.busy(steps, names, "milliseconds of a step (medians)"), description)
 
 # %% [markdown] tags=["slide-takeaway", "slide-table"]
-# Every step takes as long as that of the slowest rank, and **the straggler is the rank that waits least**. With three
-# ranks the factor is 4 × 21/22 = **3.8**: the slow one has 21 of 64 images, the even step waits for 22. (On a GPU take
-# both times from a profile: calls return before the work is done.)
+# Every step takes as long as that of the slowest rank, **3.8** times as long, and **the straggler is the rank that
+# waits least**. (4 × 21/22: it has 21 of 64 images, the even step waits for 22. On a GPU take both times from a
+# profile: calls return before the work is done.)
 #
 # The gradients are *summed* and divided by the global batch size, so each image counts once, whatever the shares. But
 # without the slow rank a step takes only a little longer: often it is better to remove the machine.
@@ -546,13 +547,14 @@ else:
 if elastic:
     rows = time_lines.of_elastic(elastic, begin)
     figure = draw.busy({"": rows}, ["rank 0", "rank 1"], "seconds since the start", 1)
-    died = [second for *done, second in elastic["executed"] if done == [killed_at, 2]]
-    figure.axes[0].plot(died[0] + 1 - begin, 1, marker="X", color=draw.INK, markersize=9)
+    [died] = [interval.end for interval in rows[1] if interval.kind == "waiting"]
+    figure.set_figheight(2.4)
+    figure.axes[0].plot(died - begin, 1, marker="X", color=draw.INK, markersize=9)
     text = "Time line of two ranks. Rank 1 dies; rank 0 waits, goes on alone, and waits again."
     draw.show(figure, text)
 
 # %% [markdown] tags=["slide-takeaway", "slide-table"]
-# The death costs **three steps** and the wait, after the cross, for a new ring; the addition **none**, only the wait
+# The death costs **three steps** and the wait for a new ring; the addition **none**, only the wait
 # for the new rank. The weights equal those of section 3, since the global batches are the same.
 #
 # Three traps. Build the optimizer before you create the state, else it lacks the momentum. Keep the survivor in the

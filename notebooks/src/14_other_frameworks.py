@@ -66,7 +66,7 @@ print(data.describe(dataset))
 # al., 2020) is Horovod's idea inside the framework: one process per device, each with the whole model. This is a whole
 # program, with the numbers of the [eight steps](09_horovod.ipynb) as comments:
 
-# %% tags=["slide-code"]
+# %%
 programs.show(PROGRAMS / "minimal_ddp.py")
 
 # %% [markdown]

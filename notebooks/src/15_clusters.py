@@ -170,7 +170,7 @@ programs.changes(script, fixed)
 #
 # A complete script for two such nodes. Change account, partition and the environment to those of your site.
 
-# %% tags=["slide-code"]
+# %% tags=["slide-output"]
 programs.show(PROGRAMS / "slurm" / "gpus_horovod.sbatch")
 
 # %% [markdown] tags=["slide-table"]
@@ -199,7 +199,7 @@ job = login.submit("sbatch gpus_horovod.sbatch hello.py")
 print("state:", login.wait(job))
 login.run(f"grep 'local rank' gpus-horovod-{job}.out")
 
-# %% [markdown] tags=["slide-text"]
+# %% [markdown] tags=["slide-takeaway"]
 # Eight each: `--gpus-per-node` gives them to the job, and every rank sees all of its node. So it chooses by its **local
 # rank**, its number on the node: `gpus[hvd.local_rank()]`. Rank 9 has local rank 1; by its rank it would look for GPU
 # 9, and there are only 0 to 7. Another option gives each task its own:
@@ -309,9 +309,9 @@ login.run("squeue --format='%.6i %.8j %.10T %.6D %R'")
 login.run("squeue --me --start --format='%.6i %.10T %.20S %R'")
 
 # %% [markdown] tags=["slide-takeaway"]
-# **A job that cannot start is PENDING, and the last column says why**: `(Resources)` if it is the next one and waits
-# for nodes, cores or GPUs, `(Priority)` if others come first, `(None)` if the scheduler has not looked yet. `--start`
-# says when Slurm expects each to begin, if those before it take their full `--time`.
+# A job that cannot start is PENDING, and the last column says why. It has `(Resources)` if the job is the next one and
+# waits for nodes, cores or GPUs, `(Priority)` if others come first, `(None)` if the scheduler has not looked yet.
+# `--start` says when Slurm expects each to begin, if those before it take their full `--time`.
 
 
 # %%

@@ -3,7 +3,7 @@
     time_lines.of_job(folder_of_steps_done, attempts=[(begin, end), ...], workers=2, killed=1)
     time_lines.of_elastic(result, begin)
 
-All times are seconds of one clock.
+All times are seconds of one clock. A worker that is killed waits for a second before it dies.
 """
 
 import itertools
@@ -14,6 +14,7 @@ from typing import Any
 from distlab.draw import Interval
 
 Done = dict[int, float]  # the second in which each step ended
+PAUSE = 1  # seconds between a worker's last step and its death
 
 
 def life(begin: float, done: Done, end: float = 0, again: float = math.inf) -> list[Interval]:
@@ -39,7 +40,9 @@ def of_job(
         done = [(int(step), second) for step, second in zip(steps, seconds, strict=True)]
         lives = [{s: t for s, t in done if begin < t < end} for begin, end in attempts]
         again = [*map(min, lives[1:]), math.inf]
-        ends = [0 if worker == killed else end for _, end in attempts[:-1]] + [0]
+        ends = [*(end for _, end in attempts[:-1]), 0]
+        if worker == killed:
+            ends[0] = max(lives[0].values()) + PAUSE
         begins = [begin for begin, _ in attempts]
         rows.append([*itertools.chain(*map(life, begins, lives, ends, again))])
     return rows
@@ -52,5 +55,5 @@ def of_elastic(result: dict[str, Any], begin: float) -> list[list[Interval]]:
     alone_from, again_from = min(alone.values()), min(again.values())
     rank_0 = life(begin, both, alone_from, min(alone))
     rank_0 += life(alone_from, alone, again_from) + life(again_from, again)
-    killed = life(begin, both, again=min(alone)) + life(max(alone.values()), again)
-    return [rank_0, killed]
+    killed = life(begin, both, max(both.values()) + PAUSE, min(alone))
+    return [rank_0, killed + life(max(alone.values()), again)]

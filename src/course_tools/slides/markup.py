@@ -24,8 +24,9 @@ ALONE = (blocks.QUIZ, blocks.CODE)
 PREDICT = "**Predict.**"
 ASK = "Let everybody write an answer down before you go on."
 LONGEST_LINE, LONGEST_SENTENCE, IN_LARGE_LETTERS = 120, 95, 66
-LINES_BY_PICTURE, LINES_IN_LARGE_LETTERS, LINES_WITH_GAPS = 4, 9, 20
+LINES_BY_PICTURE, LINES_IN_LARGE_LETTERS, LINES_WITH_GAPS = 4, 9, 15
 HIGH = 1.6  # a picture whose width is less than so many heights takes the whole height, and words the place left of it
+WIDE = 2.5  # only below a picture whose width is so many heights there is room for what was printed
 COMMAND = re.compile(r"\$ |[A-Z_]+=")
 PICTURE = re.compile(r"!\[([^\]]*)\]\(([^)\s]+)\)")
 TITLE = re.compile(r"<title[^>]*>(.*?)</title>", re.DOTALL)
@@ -114,7 +115,7 @@ def of_code(source: str) -> str:
 def of_outputs(outputs: Sequence[NotebookNode]) -> tuple[str, str]:
     """What a cell showed, pictures or a player first; and what it printed, where that is not all on the slide.
 
-    Long lines are broken or cut. Beside a picture there is room for LINES_BY_PICTURE, beside a high one for none, and
+    Long lines are broken or cut. Below a wide picture there is room for LINES_BY_PICTURE, beside others for none, and
     for no program.
     """
     data = [output.data for output in outputs if "data" in output]
@@ -134,7 +135,7 @@ def of_outputs(outputs: Sequence[NotebookNode]) -> tuple[str, str]:
     width = IN_LARGE_LETTERS if len(lines) <= LINES_IN_LARGE_LETTERS else LONGEST_SENTENCE
     short = "\n".join(line for long in lines for line in _short_lines(long, width))
     beside = _side_by_side(pictures)
-    if pictures and (printed.count("\n") >= LINES_BY_PICTURE or "pictures high" in beside):
+    if pictures and (printed.count("\n") >= LINES_BY_PICTURE or "pictures wide" not in beside):
         short = ""
     if short:
         texts.append(f'<pre class="printed" {_columns(short)}>{escape(short)}</pre>')
@@ -170,4 +171,6 @@ def _side_by_side(pictures: Sequence[tuple[str, str]]) -> str:
         f'{base64.b64encode(svg.encode()).decode()}"></figure>'
         for (svg, description), ratio in zip(pictures, ratios, strict=True)
     )
-    return f'<div class="pictures {direction}">{"".join(figures)}</div>'
+    most = WIDTH * sum(1 / ratio for ratio in ratios) if direction == "column" else WIDTH / sum(ratios)
+    direction = f"wide {direction}" if sum(ratios) >= WIDE else direction
+    return f'<div class="pictures {direction}" style="--most: {most:.0f}px">{"".join(figures)}</div>'

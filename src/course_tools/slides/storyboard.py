@@ -6,7 +6,7 @@ The opening cell gives the title and the questions, the last cell the recap. A c
   part of its text is a slide; of each point its first sentence is shown.
 - `slide-text`: the first sentence of each paragraph that leads to such a part, or of all if there is none; the whole
   paragraph before a formula, whose letters it names.
-- `slide-takeaway`: the cell's first sentence, below the slide before it.
+- `slide-takeaway`: the cell's first sentence, below the slide before it; of a prediction on a new one.
 - `slide-output`, `slide-code`: what a code cell showed, its code.
 - `slide-continued`: what the cell shows goes on the slide before it.
 """
@@ -104,6 +104,8 @@ class _Cutter:
             if block.kind == blocks.HEADING:
                 self._enter(block.text)
             elif TAKEAWAY in tags and block is every[0]:
+                if self.slides[-1].asks:
+                    self._begin(OUTPUT)
                 self.slides[-1].takeaway, rest = blocks.conclusion(block.text)
                 self._note(rest)
             elif block.kind in kinds and (block.kind != blocks.TEXT or leads or kinds == {blocks.TEXT}):
@@ -129,17 +131,15 @@ class _Cutter:
             content += output
             notes = [f"```\n{whole}\n```"] if whole else []
             notes += [] if blocks.CODE in tags else [f"```python\n{cell.source}\n```"]
-        question = self.slides[-1].asks
         slide = self.slides[-1] if CONTINUED in tags else self._begin(OUTPUT)
-        if question and "<figure" not in content:
-            [first, *_] = question.split("\n\n")
-            slide.content += f'<p class="before">{markup.of_line(first)}</p>'
         slide.content += content
         slide.notes += notes
 
     def _begin(self, kind: str) -> Slide:
-        """A new slide, whose notes begin with what was said since the heading."""
-        self.slides.append(Slide(kind, self.above, self.heading, notes=self.waiting or []))
+        """A new slide, whose notes begin with what was said since the heading; an answer repeats the question."""
+        question, *_ = self.slides[-1].asks.split("\n\n")
+        content = f'<p class="before">{markup.of_line(question)}</p>' if question and kind == OUTPUT else ""
+        self.slides.append(Slide(kind, self.above, self.heading, content, notes=self.waiting or []))
         self.waiting = None
         return self.slides[-1]
 

@@ -27,9 +27,9 @@ _KINDS: dict[Activity, tuple[int, str]] = {
 _NAMES: dict[str, Activity] = {"send": "sending", "receive": "receiving", "reduce": "reducing", "compute": "computing"}
 _UNITS = (("seconds", 1.0), ("milliseconds", 1e3), ("microseconds", 1e6), ("nanoseconds", 1e9))
 
-# Of a pipeline's schedule, in inches: the figure, the rows' names, a letter of 8 points, the edges of its box.
+# Of a pipeline's schedule, in inches: the figure, the rows' names, a letter of 9 points, the edges of its box.
 _WIDEST, _LEFT = 7.2, 0.75
-_LETTER, _EDGES = 0.068, 0.025
+_LETTER, _EDGES = 0.08, 0.015
 
 
 def timeline(run: Run) -> Figure:
@@ -137,7 +137,7 @@ def _draw_pass(axes: Axes, work: Work, chunks: int, text: str) -> None:
     axes.add_patch(Rectangle(*area, fill=False, edgecolor=colour, linewidth=1))
     if text:
         behind: dict[str, Any] | None = None if is_forward else {"facecolor": ground, "edgecolor": "none", "pad": 1}
-        label(axes, ((work.start + work.end) / 2, work.stage), text, fontsize=8, bbox=behind)
+        label(axes, ((work.start + work.end) / 2, work.stage), text, fontsize=9, bbox=behind)
 
 
 def _depth(chunk: int, chunks: int) -> float:

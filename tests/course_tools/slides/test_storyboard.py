@@ -44,6 +44,13 @@ def test_the_whole_paragraph_before_a_formula_is_shown(course: Path, chapter: No
     assert "It sends" in storyboard.slides(chapter, Path("notebooks"))[-2].content
 
 
+def test_an_answer_comes_on_a_new_slide_that_repeats_the_question(course: Path, chapter: NotebookNode) -> None:
+    del chapter.cells[3]  # the output: the answer follows its prediction
+    asked, answer = storyboard.slides(chapter, Path("notebooks"))[2:4]
+    assert not asked.takeaway
+    assert "How many steps" in answer.content and answer.takeaway.startswith("No.")
+
+
 def test_the_right_choice_is_marked_one_key_later_and_explained_in_the_notes(deck: list[storyboard.Slide]) -> None:
     quiz = deck[6]
     assert quiz.content.count("<li") == 2
@@ -90,4 +97,4 @@ def test_a_high_picture_takes_the_place_of_what_was_printed() -> None:
 
 
 def test_a_long_program_has_no_empty_lines() -> None:
-    assert "\n\n" in markup.of_code("one = 1\n\n" * 9) and "\n\n" not in markup.of_code("one = 1\n\n" * 11).strip()
+    assert "\n\n" in markup.of_code("one = 1\n\n" * 7) and "\n\n" not in markup.of_code("one = 1\n\n" * 11).strip()
