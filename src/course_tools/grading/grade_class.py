@@ -3,6 +3,7 @@
 import json
 import multiprocessing
 import os
+import resource
 import secrets
 import signal
 import time
@@ -16,6 +17,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Annotated, Any, cast
 
+import psutil
 from cyclopts import Parameter, Token
 from cyclopts.types import NonNegativeInt, PositiveInt
 
@@ -151,6 +153,7 @@ def run(
     def graded(submission: Submission, result: Connection) -> None:
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        _limit_memory()
         try:
             if submission.file is not None:
                 grade_notebook(submission, notebook.read(submission.file), materials[submission.lab], kind, seed)
@@ -216,3 +219,10 @@ def _conclude(row: Submission) -> None:
         )
     score = f"{row.score:g} of {row.max_score:g}" if row.score is not None else "no grade"
     print(printable(f"{row.student}  {row.lab}: {score}{'  ' * bool(row.note)}{row.note}"), flush=True)
+
+
+def _limit_memory() -> None:
+    """Let this process have half of the machine's memory: an array may grow when a judge compares it with another."""
+    most = psutil.Process().memory_info().vms + psutil.virtual_memory().total // 2
+    _, hard = resource.getrlimit(resource.RLIMIT_AS)
+    resource.setrlimit(resource.RLIMIT_AS, (most if hard == resource.RLIM_INFINITY else min(most, hard), hard))
