@@ -24,7 +24,12 @@ import os
 import tempfile
 from pathlib import Path
 
-from distlab import cluster_spec, data, metrics, models  # first: selects tf-keras
+from distlab import (
+    cluster_spec,
+    data,
+    metrics,
+    models,
+)  # before TensorFlow: it selects tf-keras
 
 import numpy as np
 import tensorflow as tf
@@ -57,11 +62,17 @@ place = options.folder if is_chief else Path(scratch.name)  # every worker saves
 
 images, labels = data.load(options.dataset).train
 order = np.random.default_rng(SEED).permutation(len(images))[: options.images]
+arrays = (np.arange(len(order)), images[order], labels[order])  # each sample has a number
 sharding = tf.data.Options()
 sharding.experimental_distribute.auto_shard_policy = tf.data.experimental.AutoShardPolicy.DATA
-samples = tf.data.Dataset.from_tensor_slices((images[order], labels[order]))
-samples = samples.with_options(sharding)
+samples = tf.data.Dataset.from_tensor_slices(arrays).with_options(sharding)
 steps = len(order) // GLOBAL_BATCH
+
+
+def gathered(of_steps: list[tf.Tensor]) -> list:
+    """A tensor of each step, from all workers: [worker][step]."""
+    own = tf.stack([strategy.experimental_local_results(step)[0] for step in of_steps])
+    return strategy.gather(strategy.run(lambda: own[tf.newaxis]), axis=0).numpy().tolist()
 
 
 def fit() -> dict:
@@ -71,10 +82,14 @@ def fit() -> dict:
         loss = tf.keras.losses.SparseCategoricalCrossentropy(from_logits=True)
         model.compile(tf.keras.optimizers.SGD(LEARNING_RATE), loss, metrics=["accuracy"])
     batches = samples.repeat().batch(GLOBAL_BATCH)
-    run = model.fit(batches, steps_per_epoch=steps, verbose=0)
+    without_numbers = batches.map(lambda number, image, label: (image, label))
+    run = model.fit(without_numbers, steps_per_epoch=steps, verbose=0)
     (place / "fit").mkdir(parents=True, exist_ok=True)
     model.save(place / "fit" / "model.keras")  # every worker calls
-    return run.history
+    # The same pipeline once more, with the samples' numbers.
+    epoch = zip(range(steps), strategy.experimental_distribute_dataset(batches), strict=False)
+    seen = gathered([numbers for _, (numbers, _, _) in epoch])
+    return {"history": run.history, "seen": seen}
 
 
 def loop() -> dict:
@@ -102,22 +117,23 @@ def loop() -> dict:
 
     gradients_alone = tf.function(lambda *batch: strategy.run(gradients, args=batch))
     whole_step = tf.function(lambda *batch: strategy.run(step, args=batch))
-    losses, seconds = [], []
+    losses, own_numbers, seconds = [], [], []
     checkpoint = tf.train.Checkpoint(model=model, optimizer=optimizer)
     manager = tf.train.CheckpointManager(checkpoint, place / "checkpoints", max_to_keep=2)
     batches = strategy.distribute_datasets_from_function(own_batches)
-    for done, batch in zip(range(1, steps + 1), batches, strict=False):
+    for done, (numbers, *batch) in zip(range(1, steps + 1), batches, strict=False):
         with metrics.Stopwatch() as gradient_alone:  # how long without the exchange?
             gradients_alone(*batch)[1][-1].numpy()
         strategy.reduce("SUM", strategy.run(lambda: tf.constant(0.0)), axis=None)  # all wait
         with metrics.Stopwatch() as whole:
-            loss = whole_step(*batch)
+            losses.append(whole_step(*batch))
             model.trainable_variables[-1].numpy()  # waits for the update
         seconds.append([[watch.elapsed, watch.cpu] for watch in (gradient_alone, whole)])
-        losses.append(float(strategy.reduce("SUM", loss, axis=None)))  # of the global batch
+        own_numbers.append(numbers)
         if done % 10 == 0 or done == steps:
             manager.save(checkpoint_number=done)  # every worker calls
-    return {"losses": losses, "seconds": seconds}
+    losses = np.sum(gathered(losses), axis=0).tolist()  # of the global batches
+    return {"losses": losses, "seconds": seconds, "seen": gathered(own_numbers)}
 
 
 workers = strategy.num_replicas_in_sync  # one replica in each
