@@ -1,4 +1,4 @@
-"""The map of the course for chapter 00, and for the README a wrong answer with the hint and picture of its check.
+"""For chapter 00 a first step on two devices and the map of the course, and for the README a wrong answer with its check.
 
 Run it from anywhere: python figures/src/00_start_here.py
 """
@@ -94,6 +94,24 @@ CHECK = """<?xml version="1.0" encoding="utf-8"?>
 TITLE, HINT, GREY = (31, 'font-weight="bold"'), (29, 'font-size="17"'), (38, 'font-size="13" fill="#555"')
 
 
+def first_step(folder: Path) -> None:
+    """A batch is divided, two gradients are added, the weights get their sum."""
+    figure, axes = canvas(7.4, 1.5)
+    box(axes, (0.05, 0.45), 1.1, 0.6, "a batch of\n64 images")
+    for device, bottom in enumerate((0.85, 0.05)):
+        box(axes, (1.65, bottom), 2.3, 0.6, f"device {device}: gradient\nof its 32 images", device)
+        arrow(axes, (1.15, 0.75), (1.65, bottom + 0.3))
+        arrow(axes, (3.95, bottom + 0.3), (4.45, 0.75))
+    box(axes, (4.45, 0.45), 0.9, 0.6, "sum of the\ngradients")
+    arrow(axes, (5.35, 0.75), (5.75, 0.75))
+    box(axes, (5.75, 0.45), 1.6, 0.6, "weights minus\nrate × sum / 64")
+    words = (
+        "A step on two devices: a batch of 64 images is divided, each device computes the gradient of its 32 images, "
+        "and the sum of the two gradients, divided by 64, changes the weights."
+    )
+    draw.save(figure, folder / "00_first_step.svg", words)
+
+
 def wrong_answer(folder: Path) -> None:
     """A line of a reduce-scatter with a round too few, and what the check of lab 06 says and draws."""
     program = inspect.getsource(collectives.reduce_scatter).replace(LINE, WRONG_LINE)
@@ -124,6 +142,7 @@ def wrong_answer(folder: Path) -> None:
 def main(folder: Path = FOLDER) -> None:
     """Draw them into a folder."""
     draw.apply_style()
+    first_step(folder)
     course_map(folder)
     wrong_answer(folder)
 

@@ -81,8 +81,8 @@ programs.show(Path("train_serial.py"), "batches", "begin", "step", "save", "trai
 # The check takes some seconds: two ranks first; then three, which resume.
 
 # %% [markdown]
-# Some calls that you may need. `context` is `tf.distribute.get_replica_context()`, in a function that `strategy.run`
-# calls. Horovod gives the average unless you ask for the sum.
+# Some calls that you may need. Inside a function that `strategy.run` calls, `context` is
+# `tf.distribute.get_replica_context()`. Horovod gives the average unless you ask for the sum.
 #
 # | | Horovod | MultiWorkerMirroredStrategy |
 # |---|---|---|
@@ -90,8 +90,8 @@ programs.show(Path("train_serial.py"), "batches", "begin", "step", "save", "trai
 # | this rank | `hvd.rank()` | `strategy.cluster_resolver.task_id or 0` |
 # | a part of each batch | `words[start::step]` in `dataset.map` | `strategy.experimental_distribute_dataset` |
 # | a sum of gradients | `hvd.DistributedGradientTape(tape, op=hvd.Sum)` | `apply_gradients` adds them up |
-# | another sum, in a replica | `hvd.allreduce(x, op=hvd.Sum)` | `context.all_reduce("SUM", x)` |
-# | another sum, outside | the same | `strategy.reduce("SUM", x, axis=None)` |
+# | a sum of numbers, inside `strategy.run` | `hvd.allreduce(x, op=hvd.Sum)` | `context.all_reduce("SUM", x)` |
+# | a sum of numbers, outside | the same call | `strategy.reduce("SUM", x, axis=None)` |
 # | number in a variable | `int(variable)` | `int(variable.numpy())` |
 
 

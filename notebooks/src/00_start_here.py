@@ -29,18 +29,18 @@ dataset = "digits"  # not used in this chapter, which takes the digits
 epochs = 2  # passes over the 512 images of the first training
 workers = 2  # into how many devices the processor is divided
 
-# %% [markdown] tags=["slide-points"]
+# %% [markdown] tags=["slide-picture"]
 # ## 1. A first training on two devices
 #
 # A model trains on several devices if one is too slow or too small. The simplest way gives each device a part of every
 # batch:
 #
-# 1. A batch is divided among the devices.
-# 2. Each device computes the gradient of its part. In TensorFlow a `GradientTape` records the operations from images to
-#    loss, and computes the gradient from this record.
-# 3. The gradients are added. Between real devices this is an **all-reduce**: every device contributes an array and gets
-#    the sum of all.
-# 4. The sum, divided by the size of the whole batch, updates the weights.
+# ![A batch of 64 images on two devices: two gradients of 32 images each, their sum, new
+# weights](../figures/00_first_step.svg)
+#
+# In TensorFlow a `GradientTape` records the operations from images to loss, and computes the gradient from this record.
+# Adding the gradients of real devices takes an **all-reduce**: every device contributes an array and gets the sum of
+# all.
 
 # %% [markdown]
 # The next cell is a complete program. Copied with the numbers above into a file `first.py`, it also runs by

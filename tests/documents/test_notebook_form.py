@@ -92,5 +92,6 @@ def test_outputs_hold_no_error_no_warning_and_nothing_of_this_machine(notebook: 
             assert output.output_type != "error", cell.id
             text = str(output.get("text", "")) + str(output.get("data", {}).get("text/plain", ""))
             assert [name for name in strangers if name in text] == [], cell.id
+            assert re.findall(r" at 0x\w+", text) == [], cell.id
             assert PATH_OF_A_MACHINE.findall(text.replace("#!/bin/bash", "")) == [], cell.id
             assert output.get("name") != "stderr", f"{cell.id}: {text[:200]}"

@@ -45,7 +45,7 @@ def moments(
         updated = clock([tf.identity(weight) for weight in model.trainable_variables])
         return tf.stack([began, computed, tf.maximum(computed, updated)])
 
-    @tf.function
+    @tf.function(autograph=False)
     def step(batch: tuple[tf.Tensor, tf.Tensor]) -> tuple[tf.Tensor, ...]:
         return tuple(strategy.experimental_local_results(strategy.run(replica, args=batch)))
 
