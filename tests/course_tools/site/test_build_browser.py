@@ -33,7 +33,7 @@ CONTENTS = """() => ({
   ids: [...document.querySelectorAll("[id], [name]")].flatMap((part) => [part.id, part.getAttribute("name")]),
   pictures: [...document.querySelectorAll(".bd-article img")].map((picture) => picture.alt && picture.loading !== "lazy"
     && picture.getAttribute("width") ? "" : picture.outerHTML.slice(0, 200)).filter(Boolean),
-  cut: [...document.querySelectorAll(".bd-article :is(img, svg)")].filter((picture) => {
+  cut: [...document.querySelectorAll(".bd-article :is(img, svg), .prev-next-title")].filter((picture) => {
     const box = picture.getBoundingClientRect();
     const holder = picture.closest("a, p:has(> svg)");
     const scrolls = holder && getComputedStyle(holder).overflowX === "auto";
@@ -185,6 +185,9 @@ def test_a_symptom_is_found_by_words_of_its_message_and_has_an_address(visitor: 
     page.get_by_role("searchbox").fill("there is no C++ COMPILER")
     page.get_by_title("Link to this row").locator("visible=true").click()
     expect(page.locator("tr:target")).to_contain_text("there is no C++ compiler")
+    page.emulate_media(media="print")
+    expect(page.get_by_title("Link to this row").locator("visible=true")).to_have_count(0)
+    page.emulate_media(media="screen")
     visitor.open("docs/glossary.html")
     page.get_by_role("searchbox").fill("adding up gradients")
     expect(page.get_by_role("status")).to_have_text("1 term")

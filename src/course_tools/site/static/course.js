@@ -238,7 +238,7 @@
 
   // A query's words that texts have, those that are nearly one of their names, as that, and those left out.
   window.understood = (words, texts, namesOf) => {
-    const known = words.filter((word) => texts.some((text) => window.beginningWith(word).test(text)));
+    const known = words.filter((word) => { const pattern = window.beginningWith(word); return texts.some((text) => pattern.test(text)); });
     const names = known.length < words.length ? namesOf().filter((name) => name.length > 3) : [];
     const nearest = words.map((word) => (known.includes(word) ? word : names.find((name) => isOneTypo(bare(name), bare(word)))));
     return [nearest, words.map((word) => (known.includes(word) ? word : undefined))];
@@ -254,7 +254,7 @@
     const spellings = sought.map(spelled);
     const words = spellings.map((word) => new RegExp(begin + word, "iu"));
     const any = new RegExp(`${begin}(${spellings.join("|")})`, "iu");
-    const phrase = new RegExp(`${begin}${spellings.join("(?:[\\s-]|\\b(?:an?|at|in|of|on|the|to)\b)*")}`, "iu");
+    const phrase = new RegExp(`${begin}${spellings.join("(?:[\\s-]|\\b(?:an?|at|in|of|on|the|to)\\b)*")}`, "iu");
     const count = (text) => words.filter((word) => word.test(text)).length;
 
     const find = ([page, sections]) => {
