@@ -33,7 +33,7 @@ CONTENTS = """() => ({
   ids: [...document.querySelectorAll("[id], [name]")].flatMap((part) => [part.id, part.getAttribute("name")]),
   pictures: [...document.querySelectorAll(".bd-article img")].map((picture) => picture.alt && picture.loading !== "lazy"
     && picture.getAttribute("width") ? "" : picture.outerHTML.slice(0, 200)).filter(Boolean),
-  cut: [...document.querySelectorAll(".bd-article :is(img, svg)")].filter((picture) => {
+  cut: [...document.querySelectorAll(".bd-article :is(img, svg), .prev-next-title")].filter((picture) => {
     const box = picture.getBoundingClientRect();
     const holder = picture.closest("a, p:has(> svg)");
     const scrolls = holder && getComputedStyle(holder).overflowX === "auto";
@@ -137,6 +137,9 @@ def test_the_search_finds_a_page_without_a_server(visitor: Visitor) -> None:
         ("run on two machines", "15 Clusters"),
         ("port in use", "Troubleshooting"),
         ("OOM", "Troubleshooting"),
+        ("checkpoint corrupt", "Troubleshooting"),  # which says "half-written"
+        ("Horovod hangs at start", "Troubleshooting"),
+        ("overlap communication with backward", "Hide it behind the backward pass"),
     ):
         visitor.open(f"search.html?q={query}")
         expect(first).to_contain_text(topic)
@@ -155,7 +158,8 @@ def test_the_search_finds_a_page_without_a_server(visitor: Visitor) -> None:
         ("bariers", "Showing results for barrier: "),
         ("tomogrm", "Showing results for tomogram: "),  # neither a term nor in a heading
         ("the gradient accumlation", "Showing results for gradient accumulation: "),
-        ("gradient umpyq", "check the spelling"),
+        ("gradient umpyq", "pages, without: umpyq"),
+        ("who invented the ring", "pages, without: invented"),  # "indented" finds no page with a ring
     ):
         page.get_by_role("dialog").get_by_role("searchbox").fill(typed)
         expect(page.get_by_role("status").filter(has_text=said)).to_be_visible()
@@ -170,6 +174,10 @@ def test_a_symptom_is_found_by_words_of_its_message_and_has_an_address(visitor: 
     expect(page.get_by_role("heading", name="Setting up")).to_be_hidden()
     expect(page.locator("tbody tr[id]:visible")).to_have_count(1)  # of those with a symptom
     expect(page.get_by_role("link", name="Setting up")).to_be_hidden()
+    page.get_by_role("searchbox").fill("conection refused")
+    expect(page.get_by_role("status")).to_have_text("Showing results for connection refused: 1 row")
+    page.get_by_role("searchbox").fill("umpyq refused")
+    expect(page.get_by_role("status")).to_have_text("1 row, without: umpyq")
     page.get_by_role("searchbox").fill("umpyq")
     expect(page.get_by_role("link", name="Search the whole course")).to_have_attribute("href", "../search.html?q=umpyq")
     page.get_by_role("searchbox").fill("hangs")
@@ -177,6 +185,9 @@ def test_a_symptom_is_found_by_words_of_its_message_and_has_an_address(visitor: 
     page.get_by_role("searchbox").fill("there is no C++ COMPILER")
     page.get_by_title("Link to this row").locator("visible=true").click()
     expect(page.locator("tr:target")).to_contain_text("there is no C++ compiler")
+    page.emulate_media(media="print")
+    expect(page.get_by_title("Link to this row").locator("visible=true")).to_have_count(0)
+    page.emulate_media(media="screen")
     visitor.open("docs/glossary.html")
     page.get_by_role("searchbox").fill("adding up gradients")
     expect(page.get_by_role("status")).to_have_text("1 term")

@@ -206,7 +206,8 @@
   // that has the most of the words, in a section whose heading has them too; a row of troubleshooting is a section.
   const STOP_WORDS = `a an and are as at be between by can could do does for from get has have how i if in into is it its me my
     of on one or our run should so that the their there this to use was we what when where which who why will with you your`.split(/\s+/);
-  const SAME_WORDS = ["machine|host|node", "several|multiple", "hang|hung|stuck|freeze|frozen"];
+  const SAME_WORDS = ["machine|host|node", "several|multiple", "hang|hung|stuck|freez|frozen|stall", "overlap|hide|hiding",
+    "communication|all-reduce", "corrupt|damage|half-?written", "crash|die|kill"];
   const ROOT = document.documentElement.dataset.content_root;
   window.addressOfSymptom = (symptom) => symptom.toLowerCase().match(/[a-z0-9]+/g).slice(0, 7).join("-");
   const withRows = ([anchor, heading, texts, code]) => {
@@ -227,18 +228,33 @@
     return same(1, 1) || same(0, 1) || same(1, 0) || (same(2, 2) && one[at] === other[at + 1] && one[at + 1] === other[at]);
   };
 
-  const search = (query, pages) => {
-    const literal = (letter) => letter.replace(/[.*+?^${}()|[\]\\/]/, "\\$&");
-    // "allreduce" finds "all-reduce", and "costs" finds "cost".
-    const bare = (word) => word.toLowerCase().replaceAll("-", "").replace(/(?<=[^su])s$/, "");
-    const spelled = (word) => SAME_WORDS.find((same) => same.split("|").includes(bare(word))) || [...bare(word)].map(literal).join("-?");
-    const asked = query.toLowerCase().split(/[^\p{L}\d.+_-]+/u).filter((word) => /[\p{L}\d]/u.test(word));
-    const telling = asked.filter((word) => !STOP_WORDS.includes(word));
-    const sought = telling.length ? telling : asked;
-    const spellings = sought.map((word) => `(?:${spelled(word)})`), begin = "(?<![\\p{L}\\d])";
+  // "allreduce" finds "all-reduce", "costs" finds "cost", and "crashes" finds "killed".
+  const literal = (letter) => letter.replace(/[.*+?^${}()|[\]\\/]/, "\\$&");
+  const bare = (word) => word.toLowerCase().replaceAll("-", "").replace(/(?<=[^su])s$/, "");
+  const isOneOf = (same, word) => new RegExp(`^(?:${same})(?:e?d?|p?ing)$`).test(bare(word));
+  const spelled = (word) => `(?:${SAME_WORDS.find((same) => isOneOf(same, word)) || [...bare(word)].map(literal).join("-?")})`;
+  const begin = "(?<![\\p{L}\\d])";
+  window.beginningWith = (word) => new RegExp(begin + spelled(word), "iu");
+
+  // A query's words that texts have, those that are nearly one of their names, as that, and those left out.
+  window.understood = (words, texts, namesOf) => {
+    const known = words.filter((word) => { const pattern = window.beginningWith(word); return texts.some((text) => pattern.test(text)); });
+    const names = known.length < words.length ? namesOf().filter((name) => name.length > 3) : [];
+    const nearest = words.map((word) => (known.includes(word) ? word : names.find((name) => isOneTypo(bare(name), bare(word)))));
+    return [nearest, words.map((word) => (known.includes(word) ? word : undefined))];
+  };
+  window.saidOf = (words, nearest, found) => {
+    const sought = nearest.filter(Boolean), left = words.filter((_, place) => !nearest[place]);
+    const shown = sought.every((word) => words.includes(word)) ? []
+      : ["Showing results for ", element("b", { textContent: sought.join(" ") }), ": "];
+    return [...shown, found, left.length ? `, without: ${left.slice(0, 3).join(", ")}${left.length > 3 ? " …" : ""}` : ""];
+  };
+
+  const pagesWith = (sought, pages, glossary) => {
+    const spellings = sought.map(spelled);
     const words = spellings.map((word) => new RegExp(begin + word, "iu"));
     const any = new RegExp(`${begin}(${spellings.join("|")})`, "iu");
-    const phrase = new RegExp(`${begin}${spellings.join("(?:[\\s-]|\\b(?:an?|of|the|to)\\b)*")}`, "iu");
+    const phrase = new RegExp(`${begin}${spellings.join("(?:[\\s-]|\\b(?:an?|at|in|of|on|the|to)\\b)*")}`, "iu");
     const count = (text) => words.filter((word) => word.test(text)).length;
 
     const find = ([page, sections]) => {
@@ -262,7 +278,7 @@
         + Math.log2(lines.length) - (kind && 12);
       const rows = lines.filter((line) => line.isRow), isQuoted = words.length > 1 && has(rows.map((row) => row.heading));
       const symptom = isQuoted + hasAll(rows.map((row) => `${row.heading} ${row.text.split(" · ")[0]}`)); // or in its cause
-      const isLast = kind < 0 && title.toLowerCase() !== query.toLowerCase(); // the reference
+      const isLast = kind < 0 && title.toLowerCase() !== sought.join(" "); // the reference
       return [{ ...lines.reduce((best, line) => (line.worth > best.worth ? line : best)), score, symptom, isLast }];
     };
 
@@ -282,7 +298,6 @@
       return item;
     };
 
-    const glossary = pages.find(([page]) => page === "docs/glossary")?.[1].flatMap(([, , texts]) => texts) || [];
     const names = [sought.join(" "), sought.join(" ").replace(/s$/, "")].map((name) => `${name} (`);
     const entry = glossary.find((text) => names.some((name) => text.toLowerCase().startsWith(name)));
     const [, term, chapter, meaning] = entry?.match(/^(.*?) \((\d\db?)\): (.*)/) || [];
@@ -300,21 +315,23 @@
     parts.push(element("ul", {}, ...items.splice(0, most)));
     const summary = element("summary", { textContent: `${items.length} more` });
     if (items.length) parts.push(element("details", {}, summary, element("ul", {}, ...items)));
-    const nothing = () => {
-      const sections = pages.flatMap(([, ofPage]) => ofPage), headings = sections.map(([, heading]) => heading);
-      const texts = sections.flatMap(([, heading, said, code]) => [heading, ...said, ...code]);
-      const unknown = sought.filter((word, place) => !texts.some((text) => words[place].test(text)));
-      if (!unknown.length) return [["Nothing found; try fewer words."], []];
-      const terms = glossary.map((text) => text.split(" (")[0]);
-      const inWords = (each) => each.flatMap((text) => text.split(/[^\p{L}\d-]+/u));
-      const known = [terms, terms, headings, texts].flatMap((each, place) => (place ? inWords(each) : each)).filter((name) => name.length > 3);
-      const meant = (word) => (unknown.includes(word) ? known.find((name) => isOneTypo(bare(name), bare(word))) : word);
-      if (!unknown.every(meant)) return [["Nothing found; check the spelling."], []];
-      const nearest = sought.map(meant).join(" ");
-      const [said, found] = search(nearest, pages);
-      return [["Showing results for ", element("b", { textContent: nearest }), ": ", ...said], found];
-    };
-    return number ? [[`${number} ${number > 1 ? "pages" : "page"}`], parts] : nothing();
+    return [number, parts];
+  };
+
+  const search = (query, pages) => {
+    const asked = query.toLowerCase().split(/[^\p{L}\d.+_-]+/u).filter((word) => /[\p{L}\d]/u.test(word));
+    const telling = asked.filter((word) => !STOP_WORDS.includes(word)), words = telling.length ? telling : asked;
+    const glossary = pages.find(([page]) => page === "docs/glossary")?.[1].flatMap(([, , texts]) => texts) || [];
+    const sections = pages.flatMap(([, ofPage]) => ofPage), headings = sections.map(([, heading]) => heading);
+    const texts = sections.flatMap(([, heading, said, code]) => [heading, ...said, ...code]);
+    const terms = glossary.map((text) => text.split(" (")[0]);
+    const names = () => [...terms, ...[terms, headings, texts].flat().flatMap((text) => text.split(/[^\p{L}\d-]+/u))];
+    for (const nearest of window.understood(words, texts, names)) { // without corrections, if they find nothing
+      const sought = nearest.filter(Boolean), [number, parts] = sought.length ? pagesWith(sought, pages, glossary) : [0];
+      if (number) return [window.saidOf(words, nearest, `${number} ${number > 1 ? "pages" : "page"}`), parts];
+      if (words.every((word) => sought.includes(word))) return [["Nothing found; try fewer words."], []];
+    }
+    return [["Nothing found; check the spelling."], []];
   };
 
   const makeSearch = (form) => {

@@ -23,24 +23,23 @@ document.addEventListener("DOMContentLoaded", () => {
   const sections = [...line.parentElement.querySelectorAll(":scope > section")];
   // Of a pasted message the rows that have most of its words; quotes and colons do not count.
   const wordsOf = (text) => text.toLowerCase().match(/[\p{L}\d+_]+/gu) || [];
-  const STANDS_STILL = /^(hang|hung|stuck|freez|froze|stall|wait)/; // readers have many words for one symptom
-  const isSame = (word, other) => other.startsWith(word) || (STANDS_STILL.test(word) && STANDS_STILL.test(other));
+  const texts = rows.map((row) => row.textContent), names = () => texts.flatMap((text) => text.toLowerCase().match(/[\p{L}\d]+/gu));
   field.addEventListener("input", () => {
-    const words = wordsOf(field.value), hits = rows.map((row) => {
-      const said = wordsOf(row.textContent);
-      return words.filter((word) => said.some((other) => isSame(word, other))).length;
-    });
-    const most = Math.max(...hits);
-    rows.forEach((row, place) => { row.hidden = words.length && hits[place] < Math.max(1, most); });
+    const asked = wordsOf(field.value), [nearest] = window.understood(asked, texts, names);
+    const words = nearest.filter(Boolean), patterns = words.map(window.beginningWith);
+    const hits = texts.map((text) => patterns.filter((pattern) => pattern.test(text)).length);
+    const most = asked.length && Math.max(...hits);
+    rows.forEach((row, place) => { row.hidden = asked.length && hits[place] < Math.max(1, most); });
     sections.forEach((section) => { // and what the contents of the page say of them
-      section.hidden = words.length && !rows.some((row) => !row.hidden && section.contains(row));
+      section.hidden = asked.length && !rows.some((row) => !row.hidden && section.contains(row));
       document.querySelectorAll(`.page-toc a[href="#${section.id}"]`).forEach((link) => { link.parentElement.hidden = section.hidden; });
     });
     const left = rows.filter((row) => !row.hidden).length;
     const count = `${left} ${symptoms.length ? "row" : "term"}${left === 1 ? "" : "s"}`;
-    said.textContent = !words.length ? "" : most === words.length ? count
-      : most ? `${count} with ${most} of ${words.length} words` : `No ${symptoms.length ? "row" : "term"} has these words. `;
-    if (most || !words.length) return;
+    said.replaceChildren();
+    if (most) said.append(...window.saidOf(asked, nearest, most < words.length ? `${count} with ${most} of ${words.length} words` : count));
+    if (most || !asked.length) return;
+    said.append(`No ${symptoms.length ? "row" : "term"} has ${asked.map((word) => `“${word}”`).join(" or ")}. `);
     const href = `../search.html?q=${encodeURIComponent(field.value)}`;
     said.append(Object.assign(document.createElement("a"), { href, textContent: "Search the whole course" }));
   });
