@@ -232,8 +232,7 @@ for size in (2, 4, 8, 16, 64):
 # ## 5. Two mistakes
 #
 # The most frequent mistake is an index that is off by one: here a `+1` is missing. The second loop sends
-# `chunks[index - step]` instead of `chunks[index - step + 1]`. So it begins with the chunk that the rank sent *first*,
-# not with its finished one.
+# `chunks[index - step]`. So it begins with the chunk that the rank sent *first*, not with its finished one.
 
 
 # %% tags=["slide-output", "slide-continued"]
@@ -260,7 +259,7 @@ draw.show(traced.strip(), traced.describe())
 
 # %% [markdown] tags=["slide-takeaway", "slide-text"]
 # No error, but the sum is wrong. After three steps each rank has one finished chunk, in a thick frame. Then unfinished
-# chunks go out, and at last overwrite even the finished ones.
+# chunks go out and overwrite even the finished ones.
 #
 # The other mistake is to send first and then receive. `MPI_Send` may return early for short messages, but waits with
 # long ones until they are received: a program that passes its small tests hangs with a real gradient. Here is such a
@@ -417,8 +416,8 @@ print(f"training step: {us(even.elapsed)}, with a straggler {us(uneven.elapsed)}
 draw.show(draw.timeline(uneven), "Timeline: ranks 0, 1 and 3 wait until rank 2 has computed.")
 
 # %% [markdown] tags=["slide-takeaway"]
-# **The ring is 10 times slower: it uses the slow link in every step.** In the picture, rank 2 computes at half the speed
-# and delays all by its extra time: the sum needs its share, so no all-reduce can help.
+# **The ring is 10 times slower: it uses the slow link in every step.** Rank 2, at half the speed in the picture,
+# delays all by its extra time: the sum needs its share, so no all-reduce can help.
 #
 # Tree and halving-doubling use the slow link in two steps; the naive way uses only links of rank 0.
 #
@@ -536,11 +535,11 @@ axes.legend()
 draw.show(figure, "Measured all-reduces by size as marks; as bands what α and β predict.")
 
 # %% [markdown] tags=["slide-takeaway"]
-# From microseconds to milliseconds: $\alpha$ and a range of $\beta$ describe five powers of ten roughly. The ring's
-# $\alpha$ is mostly Python, which packs and unpacks each message. **Protocols:** MPI copies short messages through a
-# buffer (*eager*) and asks before it sends long ones (*rendezvous*); each way has its own $\alpha$ and $\beta$.
-# **Memory:** on one machine a message is a copy, and arrays that fit into the cache are copied faster. So $\beta$ is a
-# *range*: between the fitted sizes even the predicted range may be a third off; trust none beyond them.
+# From µs to ms: $\alpha$ and a range of $\beta$ describe five powers of ten roughly. The ring's $\alpha$ is mostly
+# Python, which packs and unpacks each message. **Protocols:** MPI copies short messages through a buffer (*eager*) and
+# asks before it sends long ones (*rendezvous*); each way has its own $\alpha$ and $\beta$. **Memory:** on one machine a
+# message is a copy, and arrays that fit into the cache are copied faster. So $\beta$ is a *range*: between the fitted
+# sizes even the predicted range may be a third off; trust none beyond them.
 #
 # > **Open MPI's thresholds.** With two ranks Open MPI 4.1 takes recursive doubling, a single step, below 4 KiB (so its
 # > α above is half a message's), and halving-doubling from 256 KiB on. To force one (4: ring):
