@@ -536,10 +536,10 @@ draw.show(figure, "Measured all-reduces by size as marks; as bands what α and �
 
 # %% [markdown] tags=["slide-takeaway"]
 # From µs to ms: $\alpha$ and a range of $\beta$ describe five powers of ten roughly. The ring's $\alpha$ is mostly
-# Python, which packs and unpacks each message. **Protocols:** MPI copies short messages through a buffer (*eager*) and
-# asks before it sends long ones (*rendezvous*); each way has its own $\alpha$ and $\beta$. **Memory:** on one machine a
-# message is a copy, and arrays that fit into the cache are copied faster. So $\beta$ is a *range*: between the fitted
-# sizes even the predicted range may be a third off; trust none beyond them.
+# Python, which packs each message. **Protocols:** MPI copies short messages through a buffer (*eager*) and asks before
+# it sends long ones (*rendezvous*); each has its own $\alpha$ and $\beta$. **Memory:** on one machine a message is a
+# copy, and arrays that fit into the cache are copied faster. So $\beta$ is a *range*: between the fitted sizes even the
+# prediction may be a third off; trust none beyond them.
 #
 # > **Open MPI's thresholds.** With two ranks Open MPI 4.1 takes recursive doubling, a single step, below 4 KiB (so its
 # > α above is half a message's), and halving-doubling from 256 KiB on. To force one (4: ring):
