@@ -125,19 +125,19 @@ for step in range(p - 1):  # reduce-scatter: chunks travel and grow
         chunks[rank][(rank - 1 - step) % p] += sent[rank - 1]
     show(step + 1)
 
-# %% [markdown]
+# %% [markdown] tags=["slide-takeaway"]
 # After $p-1$ steps each rank has one finished chunk: rank $i$ has chunk $(i+1) \bmod p$. This half is called a
 # **reduce-scatter**. Then the finished chunks travel once more around the ring and replace the unfinished ones, which
 # is an **all-gather**:
 
-# %% tags=["program", "slide-code", "slide-continued"]
+# %% tags=["program"]
 for step in range(p - 1):  # all-gather: finished chunks travel and replace
     sent = [chunks[rank][(rank + 1 - step) % p].copy() for rank in range(p)]
     for rank in range(p):
         chunks[rank][(rank - step) % p][:] = sent[rank - 1]
     show(p + step)
 
-# %% [markdown] tags=["slide-takeaway"]
+# %% [markdown]
 # All ranks have the same sum, none has handled more than another, and in each step all links were busy.
 #
 # ## 3. The ring as a program of one rank
@@ -231,8 +231,8 @@ for size in (2, 4, 8, 16, 64):
 # %% [markdown] tags=["slide-text"]
 # ## 5. Two mistakes
 #
-# The most frequent mistake is an index that is off by one: here the second loop sends `chunks[index - step]` instead of
-# `chunks[index - step + 1]`. So it begins with the chunk that the rank sent *first*, not with its finished one.
+# The most frequent mistake is an index that is off by one: here a `+1` is missing. The second loop sends
+# `chunks[index - step]`. So it begins with the chunk that the rank sent *first*, not with its finished one.
 
 
 # %% tags=["slide-output", "slide-continued"]
@@ -259,7 +259,7 @@ draw.show(traced.strip(), traced.describe())
 
 # %% [markdown] tags=["slide-takeaway", "slide-text"]
 # No error, but the sum is wrong. After three steps each rank has one finished chunk, in a thick frame. Then unfinished
-# chunks go out, and at last overwrite even the finished ones.
+# chunks go out and overwrite even the finished ones.
 #
 # The other mistake is to send first and then receive. `MPI_Send` may return early for short messages, but waits with
 # long ones until they are received: a program that passes its small tests hangs with a real gradient. Here is such a
@@ -376,7 +376,7 @@ draw.show(figure, "Time of four all-reduces by array size on 16 and 12 ranks, by
 # %%
 draw.calculator("all-reduce")
 
-# %% [markdown] tags=["slide-takeaway"]
+# %% [markdown] tags=["slide-takeaway", "slide-text", "slide-predict"]
 # Small arrays want few steps (tree, halving-doubling), large ones few bytes (ring, halving-doubling). Of these,
 # halving-doubling is the fastest on $2^k$ ranks, from 4 on. With other numbers the ring wins for large arrays: try 12
 # ranks in the calculator. Libraries still use rings for large arrays, because in real networks distant partners share
@@ -416,10 +416,10 @@ print(f"training step: {us(even.elapsed)}, with a straggler {us(uneven.elapsed)}
 draw.show(draw.timeline(uneven), "Timeline: ranks 0, 1 and 3 wait until rank 2 has computed.")
 
 # %% [markdown] tags=["slide-takeaway"]
-# The straggler delays the step by its extra time: the sum needs its share, so no all-reduce can help.
+# **The ring is 10 times slower: it uses the slow link in every step.** Rank 2, at half the speed in the picture,
+# delays all by its extra time: the sum needs its share, so no all-reduce can help.
 #
-# With the slow link, the ring is as slow as that link, because it carries a chunk in every step. Tree and
-# halving-doubling use it in two steps; the naive way uses only links of rank 0.
+# Tree and halving-doubling use the slow link in two steps; the naive way uses only links of rank 0.
 #
 # A **hierarchical** all-reduce runs rings inside the hosts, where links are fast, and rings between hosts with a part
 # of the array each. Here 4 hosts have 4 ranks each. A link between hosts has a tenth of the bandwidth and more than
@@ -495,7 +495,7 @@ programs.show(PROGRAMS / "measure_all_reduce.py", "mpi")
 # %% [markdown] tags=["slide-predict"]
 # **Predict.** How long does an all-reduce of 16 bytes take between two processes of one machine? And of 4 MiB?
 
-# %% jupyter={"source_hidden": true} tags=["varies", "slide-output"]
+# %% jupyter={"source_hidden": true} tags=["varies"]
 real_ranks = max(workers, 2)  # one rank has nothing to reduce
 print(f"$ mpirun -np {real_ranks} python measure_all_reduce.py")
 arguments = {"ranks": real_ranks, "result": True, "echo": False, "prepared": False}
@@ -507,7 +507,7 @@ print("medians".ljust(16), *(f"{name:>10}" for name in times))
 for size, *row in zip(sizes, *times.values(), strict=True):
     print(f"{size:>10,} bytes", *(f"{us(seconds):>10}" for seconds in row))
 
-# %% [markdown] tags=["slide-takeaway"]
+# %% [markdown]
 # Microseconds for 16 bytes, milliseconds for 4 MiB.
 #
 # Now we fit the ring's formula: $\alpha$ on the sizes up to 1 KiB, where the bytes hardly count, and $\beta$ on those
@@ -535,11 +535,11 @@ axes.legend()
 draw.show(figure, "Measured all-reduces by size as marks; as bands what α and β predict.")
 
 # %% [markdown] tags=["slide-takeaway"]
-# $\alpha$ and a range of $\beta$ describe five powers of ten roughly. The ring's $\alpha$ is mostly Python, which packs
-# and unpacks each message. **Protocols:** MPI copies short messages through a buffer (*eager*) and asks before it sends
-# long ones (*rendezvous*); each way has its own $\alpha$ and $\beta$. **Memory:** on one machine a message is a copy,
-# and arrays that fit into the cache are copied faster. So $\beta$ is a *range*: between the fitted sizes even the
-# predicted range may be a third off; trust none beyond them.
+# From µs to ms: $\alpha$ and a range of $\beta$ describe five powers of ten roughly. The ring's $\alpha$ is mostly
+# Python, which packs each message. **Protocols:** MPI copies short messages through a buffer (*eager*) and asks before
+# it sends long ones (*rendezvous*); each has its own $\alpha$ and $\beta$. **Memory:** on one machine a message is a
+# copy, and arrays that fit into the cache are copied faster. So $\beta$ is a *range*: between the fitted sizes even the
+# prediction may be a third off; trust none beyond them.
 #
 # > **Open MPI's thresholds.** With two ranks Open MPI 4.1 takes recursive doubling, a single step, below 4 KiB (so its
 # > α above is half a message's), and halving-doubling from 256 KiB on. To force one (4: ring):

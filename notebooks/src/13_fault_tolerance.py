@@ -257,7 +257,7 @@ def compare(name, result):
 
 compare("killed", resumed)
 
-# %% [markdown] tags=["slide-takeaway", "slide-table"]
+# %% [markdown] tags=["slide-takeaway", "slide-table", "slide-quiz"]
 # **Three steps** are repeated, 11 to 13, those since the last save; the weights are those of the undisturbed run. The
 # rest is $R$: noticing the death, ending worker 0, starting again. (Worker 1 waits for a second, until worker
 # 0 is in the next step, and dies at the cross.)
@@ -359,7 +359,7 @@ draw.show(draw.busy(steps, names, "milliseconds of a step (medians)"), descripti
 # `faulthandler.dump_traceback_later(3)` writes the stack of each thread after three seconds, also while the main thread
 # hangs. In `late_worker.py` worker 1 sleeps before it creates its strategy.
 
-# %% tags=["varies", "slide-output"]
+# %% tags=["varies"]
 source = (PROGRAMS / "late_worker.py").read_text().splitlines()
 try:
     options = {"workers": 2, "start_seconds": 6, "echo": False, "environment": quiet}
@@ -373,7 +373,7 @@ except launch.WorkerMissing as error:
             line = source[int(number) - 1].strip()
             print(f"{worker} is in {function}, line {number}: {line}")
 
-# %% [markdown] tags=["slide-takeaway", "slide-table"]
+# %% [markdown] tags=["slide-table"]
 # A worker listens only when it has imported TensorFlow and creates its strategy. If your run lists both workers, the
 # deadline was shorter than a healthy start.
 #
@@ -454,7 +454,7 @@ for how in damage.DAMAGES:
     quick, whole, sealed = ("bad" if each else "good" for each in is_bad)
     print(f"{how:21} {latest:18} {quick:12} {whole:11} {sealed}")
 
-# %% [markdown] tags=["slide-points"]
+# %% [markdown] tags=["slide-points", "slide-continued"]
 # - `latest_checkpoint` looks only whether the index exists. Restoring most of the broken ones raises an error.
 # - With a missing index it returns `None`, although an older whole checkpoint exists. `restore(None)` does nothing, so
 #   **the job starts from step 0 without an exception**.
@@ -470,7 +470,7 @@ for name in ("index missing", "older data and index", "both cut"):
     weights = minimal.train(folder / name, newest=whole_checkpoints.newest)
     checks.assert_equal_weights(weights, undisturbed)
 
-# %% [markdown] tags=["slide-table"]
+# %% [markdown] tags=["slide-table", "slide-quiz"]
 # Keep checkpoints on another machine, too, in case the disk dies.
 #
 # | Diagnosis card | a half-written checkpoint |
