@@ -49,5 +49,5 @@ def test_every_question_of_the_course_is_a_quiz(notebook: Path) -> None:
     texts = [cell.source for cell in nbformat.read(notebook, as_version=4).cells if cell.cell_type == "markdown"]
     questions = [match[0] for text in texts for match in quizzes.QUESTION.finditer(text)]
     assert len(questions) == sum(text.count("**Question.**") for text in texts) > 0
-    assert all(text.count("**Question.**") == text.count("<details>") for text in texts)
+    assert all(text.count("**Question.**") == text.count("<summary>Answer</summary>") for text in texts)
     assert [question for question in questions if quizzes.parsed(question) is None] == []
