@@ -188,7 +188,7 @@ def test_students_see_the_course_and_no_tools_of_teachers(browser: Browser, serv
 def test_the_player_walks_through_the_ring_by_keyboard(browser: Browser, server: Server, course: Path) -> None:
     window = LabWindow(browser, server[0], course / "work", RING)
     cell = window.cell("draw.play(")
-    following = window.cell("async def ring_all_reduce(")
+    following = window.cell("on 1 to 9 ranks")
     window.select(following)
     window.choose("Run", "notebook:run-all-above")
     expect(cell.locator(".jp-InputPrompt")).to_have_text(PROMPT)
