@@ -66,7 +66,7 @@ programs.show(Path("train_serial.py"), "batches", "begin", "step", "save", "trai
 
 # %% [markdown]
 # Target: on two ranks or more, the weights after every step are those of the serial program from the same start. Each
-# part gives a sixth of the points:
+# part gives a sixth of the points. Write them in this order:
 #
 # - **start**: All ranks begin with the weights and momentum of rank 0. With `options.resume` these are the
 #   checkpoint's.
@@ -328,8 +328,8 @@ srun --mpi=pmix --kill-on-bad-exit=1 --cpus-per-task={cores} python train.py
 # %% [markdown]
 # ## 6. The report
 #
-# Report on one page. Write six short texts of 25 to 120 words each; spaces separate words. Each text has a number in
-# digits that you measured or computed (`float32` is none). If you did not run real ranks, take the largest difference
+# Report on one page. Write six short texts of 25 to 120 words each. Each text has a number in digits that you
+# measured or computed (the 32 of `float32` does not count). If you did not run real ranks, take the largest difference
 # that the check of exercise 1 prints and the numbers of the examples above, and say so. For "job" compute one, such as
 # cores × hours. These are the questions:
 #

@@ -152,7 +152,7 @@ print(f"the weights differ by up to {difference:.0%} of the largest weight")
 # %% [markdown] tags=["slide-table"]
 # ### What to skip
 #
-# | you | read | leave for later |
+# | you | read | leave out first |
 # |---|---|---|
 # | are new to this | 00 to 07 in order, then 09 | 08, 14 |
 # | have one machine with several GPUs | 01 to 04, then 06, 07, 09, 10 | 08, 13 |

@@ -207,7 +207,7 @@
   const STOP_WORDS = `a an and are as at be between by can could do does for from get has have how i if in into is it its me my
     of on one or our run should so that the their there this to use was we what when where which who why will with you your`.split(/\s+/);
   const SAME_WORDS = ["machine|host|node", "several|multiple", "hang|hung|stuck|freez|frozen|stall", "overlap|hide|hiding",
-    "communication|all-reduce", "corrupt|damage|half-?written", "crash|die|kill"];
+    "communication|all-reduce", "corrupt|damage|half-?written", "crash|die|kill", "α|alpha", "β|beta", "preempt(?:ion)?|spot"];
   const ROOT = document.documentElement.dataset.content_root;
   window.addressOfSymptom = (symptom) => symptom.toLowerCase().match(/[a-z0-9]+/g).slice(0, 7).join("-");
   const withRows = ([anchor, heading, texts, code]) => {
@@ -331,7 +331,7 @@
       if (number) return [window.saidOf(words, nearest, `${number} ${number > 1 ? "pages" : "page"}`), parts];
       if (words.every((word) => sought.includes(word))) return [["Nothing found; try fewer words."], []];
     }
-    return [["Nothing found; check the spelling."], []];
+    return [["Nothing found; check the spelling, or the course does not treat this."], []];
   };
 
   const makeSearch = (form) => {
