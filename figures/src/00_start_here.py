@@ -1,4 +1,4 @@
-"""For chapter 00 a first step on two devices and the map of the course, and for the README a wrong answer with its check.
+"""A first step on two devices, the map of the course, and for the README a wrong answer with what its check says.
 
 Run it from anywhere: python figures/src/00_start_here.py
 """

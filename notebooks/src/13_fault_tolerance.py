@@ -571,8 +571,9 @@ if elastic:
 # %% [markdown]
 # ## 8. A fault that announces itself
 #
-# Many faults come with a **notice**. A cluster that takes a machine back (preemption, a spot instance) sends
-# SIGTERM, Slurm by default 30 seconds (`KillWait`) before SIGKILL. It also sends a signal of your choice before the time limit: `--signal=USR1@120`.
+# Many faults come with a **notice**. A cluster that takes a machine back (preemption, a spot instance) sends SIGTERM,
+# Slurm by default 30 seconds (`KillWait`) before SIGKILL. It also sends a signal of your choice before the time limit:
+# `--signal=USR1@120`.
 #
 # That is time for one save. A worker must not save alone: the others may be at another step. So the signal handler, set
 # before TensorFlow is imported, only notes the signal. After each step all workers add up how many have a notice, one
