@@ -39,6 +39,11 @@ def test_its_help_needs_none_of_the_packages_that_do_the_work() -> None:
     assert finished.output.endswith("set()\n")
 
 
+def test_help_is_also_a_word(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["help"]) == 0
+    assert "Study" in capsys.readouterr().out
+
+
 @pytest.mark.parametrize(
     ("command", "said"),
     [

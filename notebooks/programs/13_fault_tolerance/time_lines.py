@@ -14,7 +14,7 @@ from typing import Any
 from distlab.draw import Interval
 
 Done = dict[int, float]  # the second in which each step ended
-PAUSE = 1  # seconds between a worker's last step and its death
+PAUSE = 1  # seconds that a worker of faults.py waits after its last step, before it dies
 
 
 def life(begin: float, done: Done, end: float = 0, again: float = math.inf) -> list[Interval]:

@@ -124,3 +124,8 @@ def test_a_mistake_names_the_file_and_the_entry(
     file.write_text(text)
     with pytest.raises(ValueError, match=rf"mine\.toml: .*{said}"):
         read(str(file))
+
+
+def test_a_file_that_is_missing_is_named_once() -> None:
+    with pytest.raises(ValueError, match=r"^There is no file /nowhere/mine\.toml\.$"):
+        model_of("/nowhere/mine.toml")
